@@ -7,6 +7,7 @@ package failover
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,7 +98,7 @@ func read(ctx context.Context, db *sql.DB) (found server, err error) {
 	if err != nil {
 		return server{}, fmt.Errorf("connect: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // returns it to the pool
+	defer func() { err = errors.Join(err, conn.Close()) }() // returns it to the pool
 	var now, uptime int64
 	const identity = "SELECT CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, '/', @@GLOBAL.server_id), UNIX_TIMESTAMP()"
 	if err := conn.QueryRowContext(ctx, identity).Scan(&found.name, &now); err != nil {

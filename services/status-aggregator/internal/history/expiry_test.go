@@ -109,7 +109,7 @@ func TestSequenceIncreasesAfterEventsExpired(t *testing.T) {
 			f.flush()
 			f.put(f.entry("a", "Available=False@1"))
 			f.flush()
-			former := f.sequences()
+			all := f.sequences()
 			f.expire()
 			if restarts {
 				f.restart()
@@ -118,7 +118,7 @@ func TestSequenceIncreasesAfterEventsExpired(t *testing.T) {
 			f.flush()
 			f.put(f.entry("a", "Available=False@3"))
 			f.flush()
-			all := append(former, f.sequences()...)
+			all = append(all, f.sequences()...)
 			if len(all) != 4 || !slices.IsSorted(all) {
 				t.Errorf("the sequences are %q, want four that increase", all)
 			}

@@ -181,6 +181,14 @@ func (d *decider) succeed(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
 		step.Kind.Slug, entry.Attempts, step.MaxRetries, countsMessage(step.Kind, job.StoredSecrets))
 }
 
+// succeeded reports whether the success of exactly this Job is recorded. The Job is active if only its sidecars run, or if it
+// is deleted and they have ended.
+func (d *decider) succeeded(kind resolve.TaskKind, job Job) bool {
+	entry := *kind.StatusRef(d.status)
+	return entry != nil && entry.State == v1alpha1.TaskComplete &&
+		job.Attempt > 0 && entry.Attempts == job.Attempt && entry.CompletedChecksum == job.Checksum
+}
+
 // countsMessage describes what a task read and changed; empty if it counts nothing.
 func countsMessage(kind resolve.TaskKind, s *v1alpha1.StoredSecretsStatus) string {
 	switch {

@@ -119,14 +119,6 @@ func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	return slug
 }
 
-// succeeded reports whether the success of exactly this Job is recorded. The Job is active if only its sidecars run, or if it
-// is deleted and they have ended.
-func (d *decider) succeeded(kind resolve.TaskKind, job Job) bool {
-	entry := *kind.StatusRef(d.status)
-	return entry != nil && entry.State == v1alpha1.TaskComplete &&
-		job.Attempt > 0 && entry.Attempts == job.Attempt && entry.CompletedChecksum == job.Checksum
-}
-
 // finish completes the decision: maintenance page, drain, downtime, approvals, events and requeue.
 func (d *decider) finish() {
 	d.endMaintenance()
