@@ -77,8 +77,14 @@ func (r *Relay) removeStored(ctx context.Context, rows []*row) (int, error) {
 			}
 			last[o.key()] = change
 		}
-		if change != nil && o.id <= change.OutboxID && !o.committedAt.After(change.CommittedAt) {
+		switch {
+		case change == nil:
+		case o.id <= change.OutboxID && !o.committedAt.After(change.CommittedAt):
 			done = append(done, o.id)
+		case o.id > change.OutboxID && o.precedes(change.CommittedAt): // committed late
+			if err := r.setTime(ctx, []*row{o}, change.CommittedAt); err != nil {
+				return 0, err
+			}
 		}
 	}
 	if err := r.remove(ctx, done); err != nil {

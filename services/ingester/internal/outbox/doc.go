@@ -24,7 +24,7 @@
 // of two ingesters differ, so the commit time in it is from that of the database server. If that clock
 // goes back, the relay first raises the times of the rows in the table to that of the previous row of their kind, or
 // of the last event in the stream. It cannot do so if the stream has lost that event by its age, or for a database that was
-// replaced by one with lower ids as well: then the sequence falls.
+// replaced by one with lower ids as well, and does not if the clock was wrong by a day or more: then the sequence falls.
 //
 // A row that cannot be made into a message (its kind is not in the contract) is dropped,
 // logged in full as an error, and counted: otherwise it would block all other rows

@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// maxSetBack is by how much the clock may go back for times to be raised. An absurd clock for a moment must not give all later
+// events its time.
+const maxSetBack = 24 * time.Hour
+
 // correctTimes raises the commit times of rows that are lower than that of a previous row of their kind: the clock of the
 // database went back, and subscribers would drop the event of a lower sequence. The time is stored before an event is published
 // with it, so that a row has the same sequence whenever it is published again. Microseconds are ignored: the sequence has none,
@@ -16,7 +20,7 @@ func (r *Relay) correctTimes(ctx context.Context, rows []*row) error {
 	corrected := map[time.Time][]*row{}
 	for _, o := range rows {
 		at := later(latest[o.kind], r.position(o.kind).before(o))
-		if o.committedAt.UnixMilli() < at.UnixMilli() {
+		if o.precedes(at) {
 			corrected[at] = append(corrected[at], o)
 		}
 		latest[o.kind] = later(at, o.committedAt)
@@ -27,6 +31,11 @@ func (r *Relay) correctTimes(ctx context.Context, rows []*row) error {
 		}
 	}
 	return nil
+}
+
+// precedes reports whether the row has an earlier time, which is to be raised.
+func (r *row) precedes(at time.Time) bool {
+	return r.committedAt.UnixMilli() < at.UnixMilli() && at.Sub(r.committedAt) < maxSetBack
 }
 
 // before returns the latest known commit time of rows with lower ids than o. Events of a replaced database had higher ones.

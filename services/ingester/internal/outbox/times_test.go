@@ -55,6 +55,30 @@ func TestSequenceRisesWhenClockGoesBack(t *testing.T) {
 		f.empty()
 		f.expectRising(4)
 	})
+	t.Run("a transaction that commits late", func(t *testing.T) {
+		f := newFixture(t)
+		f.insert(1, 1, 2, 5)
+		f.insert(2, 1, 2, 5)
+		f.insert(4, 1, 2, 5)
+		r := f.relay()
+		f.empty()
+		f.insert(3, 1, 2, 0) // of the object of row 1
+		r.Notify()
+		f.empty()
+		var last string
+		for _, m := range f.messages() {
+			e, change, err := contract.Decode[contract.Change](m.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if change.OutboxID%2 == 1 && e.Sequence <= last {
+				t.Errorf("row %d has sequence %s after %s", change.OutboxID, e.Sequence, last)
+			}
+			if change.OutboxID%2 == 1 {
+				last = e.Sequence
+			}
+		}
+	})
 	t.Run("two relays", func(t *testing.T) {
 		f := newFixture(t)
 		f.insert(1, 2, 1, 5)
@@ -66,6 +90,27 @@ func TestSequenceRisesWhenClockGoesBack(t *testing.T) {
 		f.empty()
 		f.expectRising(4)
 	})
+}
+
+// TestAbsurdTimeIsNotCopied has a row of a clock that was wrong by days for a moment: the next ones keep their times.
+func TestAbsurdTimeIsNotCopied(t *testing.T) {
+	f := newFixture(t)
+	f.insert(1, 3, 1, 0)
+	if _, err := f.db.ExecContext(t.Context(), "UPDATE outbox SET committed_at = '2100-01-01' WHERE id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	f.relay()
+	f.empty()
+	f.expectEachOnce(3)
+	for _, m := range f.messages()[1:] {
+		_, change, err := contract.Decode[contract.Change](m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if year := change.CommittedAt.Year(); year != 2026 {
+			t.Errorf("row %d was committed in %d", change.OutboxID, year)
+		}
+	}
 }
 
 // failing is a JetStream that rejects all messages after the first ones.

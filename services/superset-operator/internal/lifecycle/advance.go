@@ -22,7 +22,7 @@ func (d *decider) advance(step *Step) bool {
 	job, exists := d.in.Jobs[step.Kind.Slug]
 	d.setPhase(step.Kind.Phase)
 	switch {
-	case entry.State == v1alpha1.TaskFailed && (!exists || job.State != JobActive):
+	case entry.State == v1alpha1.TaskFailed && (!exists || job.State != JobActive || d.recorded(step.Kind, job)):
 		d.retryGivenUp(step, entry, job, exists)
 	case !exists:
 		d.startAttempt(step, entry)
@@ -181,12 +181,21 @@ func (d *decider) succeed(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
 		step.Kind.Slug, entry.Attempts, step.MaxRetries, countsMessage(step.Kind, job.StoredSecrets))
 }
 
-// succeeded reports whether the success of exactly this Job is recorded. The Job is active if only its sidecars run, or if it
-// is deleted and they have ended.
-func (d *decider) succeeded(kind resolve.TaskKind, job Job) bool {
+// recorded reports whether the end of exactly this Job is recorded. It is active again if its pod, which only sidecars kept
+// running, is gone, until the Job fails or its deletion ends.
+func (d *decider) recorded(kind resolve.TaskKind, job Job) bool {
 	entry := *kind.StatusRef(d.status)
-	return entry != nil && entry.State == v1alpha1.TaskComplete &&
-		job.Attempt > 0 && entry.Attempts == job.Attempt && entry.CompletedChecksum == job.Checksum
+	if entry == nil || job.Attempt == 0 || entry.Attempts != job.Attempt {
+		return false
+	}
+	switch entry.State {
+	case v1alpha1.TaskComplete:
+		return entry.CompletedChecksum == job.Checksum
+	case v1alpha1.TaskFailed, v1alpha1.TaskPending:
+		return entry.DesiredChecksum == job.Checksum
+	default:
+		return false
+	}
 }
 
 // countsMessage describes what a task read and changed; empty if it counts nothing.

@@ -100,6 +100,9 @@ func (d *decider) deleteOtherJobs(current int) bool {
 		return false
 	}
 	d.setPhase(next.Kind.Phase)
+	if d.previous.Phase == v1alpha1.LifecycleDraining {
+		d.status.Phase = d.previous.Phase
+	}
 	d.setConditions(next, v1alpha1.ReasonTaskWaiting, message)
 	d.markWaiting(current)
 	return false
@@ -110,7 +113,7 @@ func (d *decider) deleteOtherJobs(current int) bool {
 func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := d.in.Jobs[kind.Slug]
-		if !exists || job.State != JobActive || except != nil && except.Kind.Type == kind.Type || d.succeeded(kind, job) {
+		if !exists || job.State != JobActive || except != nil && except.Kind.Type == kind.Type || d.recorded(kind, job) {
 			continue
 		}
 		d.deleteJob(kind.Slug, job)

@@ -215,13 +215,13 @@ func (d *decider) finishSequence() {
 }
 
 // applyRetention deletes finished Jobs by retention policy. It runs last: their results are stored, and until then
-// users can inspect them.
+// users can inspect them. The Job of a complete task did not fail, although its sidecars may have.
 func (d *decider) applyRetention() {
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]
 		job, exists := d.in.Jobs[step.Kind.Slug]
 		kept := step.Retention == v1alpha1.RetentionRetain ||
-			step.Retention != v1alpha1.RetentionDelete && job.State == JobFailed
+			step.Retention != v1alpha1.RetentionDelete && job.State == JobFailed && d.entry(step).CompletedChecksum != job.Checksum
 		if exists && !kept {
 			d.deleteJob(step.Kind.Slug, job)
 		}

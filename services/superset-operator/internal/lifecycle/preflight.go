@@ -101,15 +101,18 @@ func (d *decider) clearTasks() {
 	}
 }
 
-// jobActive reports whether the Job of a task runs for the desired checksum: a new preflight does not interrupt it and
-// runs after it.
+// jobActive reports whether the Job of a task runs for the desired checksum, or has succeeded and this is not recorded: a new
+// preflight does not interrupt it and runs after it.
 func (d *decider) jobActive(first int) bool {
 	if first == len(d.in.Steps) {
 		return false
 	}
 	step := &d.in.Steps[first]
 	job, exists := d.in.Jobs[step.Kind.Slug]
-	return exists && job.State == JobActive && !job.Deleting && isCurrent(step, d.entry(step), job)
+	if !exists || !isCurrent(step, d.entry(step), job) {
+		return false
+	}
+	return job.State == JobActive && !job.Deleting || job.State == JobSucceeded && d.entry(step).State == v1alpha1.TaskRunning
 }
 
 // preflightPending reports whether the preflight has to run before another task starts.

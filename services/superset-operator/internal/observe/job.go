@@ -100,7 +100,7 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 		default: // the Job has not ended
 		}
 	}
-	if out.State == lifecycle.JobActive {
+	if out.State != lifecycle.JobSucceeded {
 		endWithMain(&out, j, pods)
 	}
 	if out.State == lifecycle.JobActive {
@@ -110,16 +110,18 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 	return out
 }
 
-// endWithMain ends an active Job with its main container: the Job itself waits for all containers, and a sidecar that an
-// admission webhook injects may never end. A container that the Job itself ended, at its deadline, does not count.
+// endWithMain ends a Job with its main container: the Job itself waits for all containers, and fails if a sidecar does. A
+// sidecar that an admission webhook injects may never end. A container that the Job itself ended, at its deadline, does not
+// count.
 func endWithMain(out *lifecycle.Job, j *batchv1.Job, pods []corev1.Pod) {
-	failing := slices.IndexFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobFailureTarget && c.Status == corev1.ConditionTrue
-	})
+	deadline := deadlineExceeded(j)
 	for i := range pods {
 		end := snapshot.MainEnd(&pods[i])
-		if end == nil || failing >= 0 && !end.FinishedAt.Before(&j.Status.Conditions[failing].LastTransitionTime) {
+		switch {
+		case end == nil, deadline != nil && !end.FinishedAt.Before(deadline):
 			continue
+		case end.ExitCode != 0 && out.State == lifecycle.JobFailed:
+			return // it has the cause
 		}
 		out.FinishedAt = end.FinishedAt.DeepCopy()
 		if end.ExitCode == 0 {
@@ -133,6 +135,17 @@ func endWithMain(out *lifecycle.Job, j *batchv1.Job, pods []corev1.Pod) {
 		out.Message = failed.message(&batchv1.JobCondition{Reason: batchv1.JobReasonBackoffLimitExceeded})
 		return
 	}
+}
+
+// deadlineExceeded returns when the Job exceeded its deadline; nil if it did not.
+func deadlineExceeded(j *batchv1.Job) (at *metav1.Time) {
+	for i := range j.Status.Conditions {
+		c := &j.Status.Conditions[i]
+		if c.Status == corev1.ConditionTrue && c.Reason == batchv1.JobReasonDeadlineExceeded && (at == nil || c.LastTransitionTime.Before(at)) {
+			at = &c.LastTransitionTime // FailureTarget precedes Failed
+		}
+	}
+	return at
 }
 
 func mainImage(pod *corev1.PodSpec) string {

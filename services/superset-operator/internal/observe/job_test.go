@@ -172,6 +172,22 @@ func TestJobEndsWithMainContainer(t *testing.T) {
 	}
 }
 
+// TestFailedSidecarFailsNoTask has a Job that failed because of its sidecar, after or before it was observed.
+func TestFailedSidecarFailsNoTask(t *testing.T) {
+	pod := func(code int32) corev1.Pod {
+		return taskPod("job", terminated(code, "text"), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodFailed
+			p.Status.ContainerStatuses[0].State.Terminated.ExitCode = 137
+		})
+	}
+	if got := readJob(taskJob(failed), pod(0)); got.State != lifecycle.JobSucceeded {
+		t.Errorf("the main container succeeded: got %+v", got)
+	}
+	if got := readJob(taskJob(failed), pod(3)); got.State != lifecycle.JobFailed {
+		t.Errorf("the main container failed: got %+v", got)
+	}
+}
+
 // TestDeadlineIsNotTheEndOfTheMainContainer kills the main container at the deadline of the Job, and after it ended.
 func TestDeadlineIsNotTheEndOfTheMainContainer(t *testing.T) {
 	deadline := func(at int64) *batchv1.Job {

@@ -56,7 +56,7 @@ func (r *Runner) newBatch(tx *sql.Tx, kind *registry.Kind) *batch {
 }
 
 // begin begins a transaction on a connection that is released by end: a connection whose statement is broken must not
-// return to the pool. end takes the error of the transaction, and rolls it back unless that is nil.
+// return to the pool. end takes the error of the transaction, and rolls it back unless it was committed.
 func (r *Runner) begin(ctx context.Context) (tx *sql.Tx, end func(error) error, err error) {
 	conn, err := r.DB.Conn(ctx)
 	if err != nil {
@@ -67,10 +67,7 @@ func (r *Runner) begin(ctx context.Context) (tx *sql.Tx, end func(error) error, 
 		return nil, nil, database.Release(ctx, conn, fmt.Errorf("begin transaction: %w", err))
 	}
 	return tx, func(err error) error {
-		if err != nil {
-			err = withRollback(err, tx.Rollback())
-		}
-		return database.Release(ctx, conn, err)
+		return database.Release(ctx, conn, withRollback(err, tx.Rollback()))
 	}, nil
 }
 

@@ -38,7 +38,10 @@ func Pod() predicate.Predicate {
 	}
 	update := Child()
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !isTask(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool {
+			pod, ok := e.Object.(*corev1.Pod)
+			return !isTask(e.Object) || ok && snapshot.MainEnd(pod) != nil // after a new list
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			if !isTask(e.ObjectNew) {
 				return update.Update(e)
