@@ -1,7 +1,6 @@
 package removefinalizers_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/leadertest"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/removefinalizers"
@@ -181,22 +181,6 @@ func TestCommandRecordsNoIDOfExternalDatabase(t *testing.T) {
 	expect.Unwritten(t, s.client, secret)
 }
 
-// renewingClient is the client while the leader renews its Lease: it does so before each read of one.
-type renewingClient struct {
-	client.Client
-	lease *coordinationv1.Lease
-}
-
-func (c *renewingClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	if _, ok := o.(*coordinationv1.Lease); ok {
-		c.lease.Spec.RenewTime = new(metav1.NewMicroTime(c.lease.Spec.RenewTime.Add(time.Second)))
-		if err := c.Update(ctx, c.lease); err != nil {
-			return err
-		}
-	}
-	return c.Client.Get(ctx, key, o, options...)
-}
-
 // The clock of the running operator is behind; that of the crashed one was ahead.
 func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	s := newTestEnv(t)
@@ -211,7 +195,7 @@ func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := s.env()
-	env.Client = &renewingClient{Client: s.client, lease: lease}
+	env.Client = leadertest.Renewing(s.client, lease)
 	if _, err := s.run(removefinalizers.Command{}, env); !strings.Contains(err, "pod-a is running") {
 		t.Errorf("error %q", err)
 	}

@@ -52,7 +52,7 @@ func discard(ctx context.Context, conn *sql.Conn, err error) error {
 		readErr = errors.Join(readErr, closeErr)
 	}
 	if outdated {
-		return fmt.Errorf("%w: it is older than max_allowed_packet of the server (%s)", driver.ErrBadConn, err.Error())
+		err = fmt.Errorf("%w: it is older than max_allowed_packet of the server (%s)", driver.ErrBadConn, err.Error())
 	}
 	return errors.Join(err, readErr)
 }

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -39,13 +40,8 @@ func TestObserve(t *testing.T) {
 					t.Errorf("in minute %d, commits may be lost since minute %d", minute, minutes)
 				}
 			}
-			if len(got) != len(tc.want) {
-				t.Fatalf("compared in minutes %v, want %v", got, tc.want)
-			}
-			for i := range got {
-				if got[i] != tc.want[i] {
-					t.Errorf("compared in minutes %v, want %v", got, tc.want)
-				}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("compared in minutes %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -119,7 +119,7 @@ func TestSequenceIncreasesAfterEventsExpired(t *testing.T) {
 			f.put(f.entry("a", "Available=False@3"))
 			f.flush()
 			all = append(all, f.sequences()...)
-			if len(all) != 4 || !slices.IsSorted(all) {
+			if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != 4 {
 				t.Errorf("the sequences are %q, want four that increase", all)
 			}
 		})

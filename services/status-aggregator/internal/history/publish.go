@@ -24,9 +24,7 @@ const attempts = 3
 type position struct {
 	known    bool
 	sequence uint64 // 0: none
-	// floor is the last sequence of the stream if that has no event of the object: it may have discarded former ones.
-	floor uint64
-	id    string
+	id       string
 }
 
 // uid returns the first part of the id.
@@ -218,12 +216,20 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 	if err != nil {
 		return err
 	}
+	previous := r.position.sequence
+	if previous == 0 { // the stream may have discarded former events of the object
+		state, err := s.lifecycleState(ctx)
+		if err != nil {
+			return err
+		}
+		previous = state.LastSeq
+	}
 	body, err := contract.Encode(contract.Event{
 		ID:       p.id,
 		Source:   contract.Source(s.cluster, observer),
 		Subject:  ref.Namespace + "/" + ref.Name,
 		Time:     p.time,
-		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), max(r.position.sequence, r.position.floor)+1),
+		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), previous+1),
 	}, p.data)
 	if err != nil {
 		return err
@@ -259,11 +265,7 @@ func (s *Store) locate(ctx context.Context, ref contract.Ref, p *position) error
 	if err != nil {
 		return err
 	}
-	if *p, err = s.last(ctx, filter); err != nil || p.sequence > 0 {
-		return err
-	}
-	state, err := s.lifecycleState(ctx)
-	p.known, p.floor = err == nil, state.LastSeq
+	*p, err = s.last(ctx, filter)
 	return err
 }
 

@@ -80,9 +80,7 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 // waitStopped sets the condition of a task that does not start because the Superset is stopped. No component is
 // removed for it either.
 func (d *decider) waitStopped(step *Step) {
-	if d.previous.Phase == v1alpha1.LifecycleDraining {
-		d.status.Phase = d.previous.Phase
-	}
+	d.keepDraining()
 	reason := v1alpha1.ReasonTaskWaiting
 	if d.componentsRemoved() {
 		reason = v1alpha1.ReasonComponentsDrained
@@ -91,12 +89,17 @@ func (d *decider) waitStopped(step *Step) {
 	d.allowHold()
 }
 
-// waitForFormerPods sets the condition of a task that does not start because the pod of a deleted Job still runs. Their
-// end triggers a reconcile.
-func (d *decider) waitForFormerPods(step *Step) {
+// keepDraining keeps the phase of a drain while its task waits for something else, so that the drain does not start twice.
+func (d *decider) keepDraining() {
 	if d.previous.Phase == v1alpha1.LifecycleDraining {
 		d.status.Phase = d.previous.Phase
 	}
+}
+
+// waitForFormerPods sets the condition of a task that does not start because the pod of a deleted Job still runs. Their
+// end triggers a reconcile.
+func (d *decider) waitForFormerPods(step *Step) {
+	d.keepDraining()
 	d.setConditions(step, v1alpha1.ReasonTaskWaiting, d.formerPodsMessage())
 }
 

@@ -100,9 +100,7 @@ func (d *decider) deleteOtherJobs(current int) bool {
 		return false
 	}
 	d.setPhase(next.Kind.Phase)
-	if d.previous.Phase == v1alpha1.LifecycleDraining {
-		d.status.Phase = d.previous.Phase
-	}
+	d.keepDraining()
 	d.setConditions(next, v1alpha1.ReasonTaskWaiting, message)
 	d.markWaiting(current)
 	return false

@@ -126,7 +126,7 @@ func endWithMain(out *lifecycle.Job, j *batchv1.Job, pods []corev1.Pod) {
 		out.FinishedAt = end.FinishedAt.DeepCopy()
 		if end.ExitCode == 0 {
 			out.State = lifecycle.JobSucceeded
-			out.StoredSecrets, _ = storedSecrets(j.Labels[v1alpha1.LabelTask], pods)
+			out.StoredSecrets, out.ResultPending = storedSecrets(j.Labels[v1alpha1.LabelTask], pods[i:i+1])
 			return
 		}
 		out.State = lifecycle.JobFailed

@@ -1,13 +1,13 @@
 package commandtest
 
 import (
-	"context"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/leadertest"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
@@ -27,22 +27,6 @@ func (b *Env) Lead(ahead time.Duration) command.Env {
 		b.Fatal(err)
 	}
 	env := b.Env
-	env.Client = &renewingClient{Client: b.Client, lease: lease}
+	env.Client = leadertest.Renewing(b.Client, lease)
 	return env
-}
-
-// renewingClient renews the Lease before each read of one.
-type renewingClient struct {
-	client.Client
-	lease *coordinationv1.Lease
-}
-
-func (c *renewingClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	if _, ok := o.(*coordinationv1.Lease); ok {
-		c.lease.Spec.RenewTime = new(metav1.NewMicroTime(c.lease.Spec.RenewTime.Add(time.Second)))
-		if err := c.Update(ctx, c.lease); err != nil {
-			return err
-		}
-	}
-	return c.Client.Get(ctx, key, o, options...)
 }

@@ -62,16 +62,19 @@ func (e *initialListBuffer) each(fn func(*object.Object)) {
 
 // start implements a source. It enqueues the objects that have arrived and those that arrive later.
 func (e *initialListBuffer) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.enqueue = func(o *object.Object) {
-		h.Create(ctx, event.CreateEvent{Object: o, IsInInitialList: true}, queue)
-	}
+	e.enqueue = enqueueIn(ctx, queue)
 	for _, o := range e.objects {
 		e.enqueue(o)
 	}
 	return nil
+}
+
+// enqueueIn returns a function that enqueues an object with low priority.
+func enqueueIn(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(*object.Object) {
+	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})
+	return func(o *object.Object) { h.Create(ctx, event.CreateEvent{Object: o, IsInInitialList: true}, queue) }
 }
 
 // notEnqueued returns a predicate that drops objects which the buffer has already enqueued.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
@@ -17,7 +15,7 @@ import (
 type resync struct {
 	mu      sync.Mutex
 	enqueue func(*object.Object) // nil until the controller runs
-	since   time.Time            // of the last resync, or the start of the controller
+	since   time.Time            // of the last resync, at first the start of the controller
 }
 
 // Resync enqueues all objects, with low priority, to compare them with their rows. Commits since the given time may be lost. It
@@ -39,13 +37,9 @@ func (r *Reconciler) Resync(since time.Time) {
 
 // startResync implements a source, which enqueues objects on [Reconciler.Resync].
 func (r *Reconciler) startResync(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})
 	r.resync.mu.Lock()
 	defer r.resync.mu.Unlock()
-	r.resync.since = r.config.Clock.Now()
-	r.resync.enqueue = func(o *object.Object) {
-		h.Create(ctx, event.CreateEvent{Object: o, IsInInitialList: true}, queue)
-	}
+	r.resync.since, r.resync.enqueue = r.config.Clock.Now(), enqueueIn(ctx, queue)
 	return nil
 }
 
