@@ -1,7 +1,7 @@
 // Package migrations contains the schema changes of the ingester's database and applies them.
 //
-// The files are embedded, numbered and forward only. Each holds one DDL statement
-// that can be run again, since DDL cannot be rolled back: a migration killed halfway
+// The files are embedded, numbered and forward only. Each changes one table by one DDL
+// statement that can be run again, since DDL cannot be rolled back: a migration killed halfway
 // runs again. Changes expand first and contract releases later, so that
 // the previous release works on this one's schema; a database that is ahead of the
 // binary is therefore accepted.

@@ -34,7 +34,8 @@ func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
 	}
 	for _, name := range names {
 		other := slices.ContainsFunc(every.kinds, func(kind *registry.Kind) bool {
-			return !wanted(kind) && strings.Contains(strings.ReplaceAll(name, ".", "_"), "create_"+kind.Table+"_")
+			table := strings.ReplaceAll(name, ".", "_")
+			return !wanted(kind) && (strings.Contains(table, "_create_"+kind.Table+"_") || strings.Contains(table, "_add_"+kind.Table+"_"))
 		})
 		if other {
 			continue

@@ -4,6 +4,7 @@ package dbtest
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -112,5 +113,36 @@ func CountExamined(t testing.TB, db *sql.DB, table string) func() (statements, e
 			t.Fatal(err)
 		}
 		return statements, examined
+	}
+}
+
+// CountReads returns a function that returns the number of rows and index entries that the statements since the call have
+// read. It limits the pool to one connection, whose session counts them.
+func CountReads(t testing.TB, db *sql.DB) func() int {
+	t.Helper()
+	db.SetMaxOpenConns(1)
+	total := func() (n int) {
+		t.Helper()
+		rows, err := db.QueryContext(t.Context(), "SHOW SESSION STATUS LIKE 'Handler_read%'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var name string
+			var count int
+			if err := rows.Scan(&name, &count); err != nil {
+				t.Fatal(err)
+			}
+			n += count
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := total()
+	return func() int {
+		t.Helper()
+		return total() - before
 	}
 }

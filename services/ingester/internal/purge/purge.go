@@ -75,8 +75,8 @@ type closed struct {
 	Time      time.Time `db:"delete_time"`
 }
 
-// pages calls f with the uids of the rows of each page, in the order in which they were closed. No index has both the namespace
-// and the time of the deletion, so the server selects by time, and one statement reads no more rows than a page has.
+// pages calls f with the uids of the rows of each page, in the order in which they were closed. The
+// server selects by time, in all namespaces, so that one statement reads no more rows than a page has.
 func (r Request) pages(ctx context.Context, db *sql.DB, f func(uids []string) error) error {
 	if r.Batch == 0 {
 		r.Batch = defaultBatch

@@ -17,12 +17,16 @@
 //   - in the order: for a label that matches many, the index of the order is scanned until
 //     the page is full, with a lookup of the label. That index and the labels are narrow;
 //     only rows that match are read. Orders without an index start from the label as well;
-//   - plain: without a required label the server chooses.
+//   - plain: without a required label, the index of the order of creation is read until the page is full; in other
+//     orders, or with conditions on fields, the server chooses.
 //
 // EXPLAIN on MySQL 9.7 and MariaDB 10.11 shows for 100,000 rows: idx_key_value (ref) and
-// PRIMARY (eq_ref) for the first form; idx_create_time (index, backwards), idx_obj_uid_key
-// (eq_ref) and PRIMARY (eq_ref) for the second. Without a forced index both servers start from the
+// PRIMARY (eq_ref) for the first form; idx_delete_time_create_time (ref, backwards),
+// idx_obj_uid_key (eq_ref) and PRIMARY (eq_ref) for the second. Without a forced index both servers start from the
 // label whenever it matches less than a third of the rows, which takes a hundred times as long.
+//
+// By default, nothing deletes the rows of deleted objects. Indexes that begin with the delete time, or with the namespace and
+// the delete time, have the live rows apart from them.
 //
 // The rows of a page are found by uid and order alone; their content is read after that, so
 // that sorting never carries it.

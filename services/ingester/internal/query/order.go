@@ -104,7 +104,12 @@ func (k *key) after(v any, alias string) clause {
 	}
 }
 
-const namespaceIndex = "idx_namespace_name"
+// Indexes of all kinds. The live ones have only the live rows before a position in the order of creation.
+const (
+	namespaceIndex     = "idx_namespace_name"
+	liveIndex          = "idx_delete_time_create_time"
+	liveNamespaceIndex = "idx_namespace_delete_time_create_time"
+)
 
 // orderIndex returns the index in that order, or "".
 func (p *Plan) orderIndex() string {
@@ -118,8 +123,10 @@ func (p *Plan) orderIndex() string {
 	}
 	requested := strings.Join(columns, ",")
 	switch {
+	case requested == "create_time" && p.namespace != "":
+		return liveNamespaceIndex
 	case requested == "create_time":
-		return "idx_create_time"
+		return liveIndex
 	case requested == "namespace,name", requested == "name" && p.namespace != "":
 		return namespaceIndex
 	}

@@ -22,6 +22,7 @@ type Plan struct {
 	kind      *registry.Kind
 	namespace string
 	where     []clause
+	fields    int // clauses of where that are about fields
 	labels    []label
 	keys      []key
 	skips     []skipped
@@ -86,6 +87,7 @@ func (p *Plan) conditions(options *metav1.ListOptions, ext *storage.ListOptionsE
 		return err
 	}
 	p.where = append(append(p.where, selected...), criteria...)
+	p.fields = len(selected) + len(criteria)
 	p.labels, err = parseLabels(options.LabelSelector)
 	return err
 }

@@ -40,8 +40,8 @@ func compile(t testing.TB, o metav1.ListOptions, order ...storage.OrderBy) *quer
 
 const (
 	byLabel = " FROM `model_labels` d FORCE INDEX (idx_key_value) STRAIGHT_JOIN `model` t ON t.uid = d.obj_uid WHERE d.`key` = ?"
-	byOrder = " FROM `model` c FORCE INDEX (`idx_create_time`) STRAIGHT_JOIN `model_labels` l0 FORCE INDEX (idx_obj_uid_key) ON l0.obj_uid = c.uid AND "
-	plainly = " FROM `model` t IGNORE INDEX (idx_delete_time) WHERE t.delete_time IS NULL"
+	byOrder = " FROM `model` c FORCE INDEX (`idx_delete_time_create_time`) STRAIGHT_JOIN `model_labels` l0 FORCE INDEX (idx_obj_uid_key) ON l0.obj_uid = c.uid AND "
+	plainly = " FROM `model` t FORCE INDEX (idx_delete_time_create_time) WHERE t.delete_time IS NULL"
 )
 
 func TestPlanSelectsCheapestForm(t *testing.T) {
@@ -58,7 +58,8 @@ func TestPlanSelectsCheapestForm(t *testing.T) {
 		"one rare label is enough":                     {"team=growth,tier=gold", []int{1001, 0}, nil, byLabel},
 		"no order index: the label leads all the same": {"team=growth", []int{1001}, []storage.OrderBy{byName}, byLabel},
 		"labels that must be absent lead nowhere":      {"team!=growth,!tier", nil, nil, plainly + " AND NOT EXISTS"},
-		"without labels the server chooses":            {"", nil, nil, plainly + " ORDER BY t.`create_time` DESC, t.`uid` DESC LIMIT"},
+		"without labels the index of the order leads":  {"", nil, nil, plainly + " ORDER BY t.`create_time` DESC, t.`uid` DESC LIMIT"},
+		"without labels the server chooses otherwise":  {"", nil, []storage.OrderBy{byName}, " FROM `model` t IGNORE INDEX (idx_delete_time, idx_create_time) WHERE"},
 		"an indexed column has an order index as well": {"team=growth", []int{1001}, []storage.OrderBy{{Field: "algorithm"}}, "c FORCE INDEX (`idx_algorithm`)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,8 +150,7 @@ func (p *Plan) addMatches(t *text, maxRows, offset int64, ordered bool, more str
 	case p.driver >= 0:
 		others = p.fromLabel(t)
 	default:
-		// Nearly all rows are live, so this index selects nothing, but servers would choose it.
-		t.add(" FROM " + p.table() + " t IGNORE INDEX (idx_delete_time) WHERE ")
+		t.add(" FROM " + p.table() + " t " + p.hint() + " WHERE ")
 		others = p.labels
 	}
 	p.filter(t, others)
@@ -165,6 +164,15 @@ func (p *Plan) addMatches(t *text, maxRows, offset int64, ordered bool, more str
 		maxRows = math.MaxInt64 // MariaDB drops an order without a limit from a derived table, and an offset needs one
 	}
 	t.add(" LIMIT ? OFFSET ?", maxRows, offset)
+}
+
+// hint returns the index hint of a plan that no label drives. The server chooses among the indexes of fields, but not among
+// those of the delete time and of the creation alone: others have the live rows in the same order.
+func (p *Plan) hint() string {
+	if index := p.orderIndex(); p.fields == 0 && (index == liveIndex || index == liveNamespaceIndex) {
+		return "FORCE INDEX (" + index + ")"
+	}
+	return "IGNORE INDEX (idx_delete_time, idx_create_time)"
 }
 
 // filter renders the conditions on a row, with the given labels.
@@ -181,7 +189,8 @@ func (p *Plan) filter(t *text, labels []label) {
 // fromOrder scans the index of the order and reads labels before it reads a row. It returns the
 // labels that are still to be checked.
 func (p *Plan) fromOrder(t *text) (others []label) {
-	t.add(" FROM " + p.table() + " c FORCE INDEX (" + schema.Quote(p.orderIndex()) + ")")
+	index := p.orderIndex()
+	t.add(" FROM " + p.table() + " c FORCE INDEX (" + schema.Quote(index) + ")")
 	for i, l := range p.labels {
 		if l.absent {
 			others = append(others, l)
@@ -192,8 +201,11 @@ func (p *Plan) fromOrder(t *text) (others []label) {
 		t.addClause(l.condition(alias))
 	}
 	t.add(" STRAIGHT_JOIN " + p.table() + " t ON t.uid = c.uid WHERE ")
-	if p.namespace != "" && p.orderIndex() == namespaceIndex {
+	if index == liveNamespaceIndex || index == namespaceIndex && p.namespace != "" {
 		t.add("c.namespace = ? AND ", p.namespace)
+	}
+	if index == liveNamespaceIndex || index == liveIndex {
+		t.add("c.delete_time IS NULL AND ")
 	}
 	return others
 }

@@ -91,7 +91,7 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 	}
 	table := schema.Quote(kind.Table)
 	if q.walk {
-		table += " FORCE INDEX (PRIMARY)"
+		table += " FORCE INDEX (" + q.index() + ")"
 	}
 	query, args, err := sqlx.In("SELECT "+columns+" FROM "+table+" WHERE "+where+" ORDER BY uid LIMIT ?", append(args, q.Limit)...)
 	if err != nil {
@@ -143,6 +143,17 @@ func Pages(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func
 	}
 }
 
+// live reports whether the query selects live rows only.
+func (q *Query) live() bool { return q.State == InCluster || q.State == Evicted || q.State == Open }
+
+// index returns an index that has the rows in the order of their uids, as all of InnoDB's end in the primary key.
+func (q *Query) index() string {
+	if q.live() {
+		return "idx_delete_time"
+	}
+	return "PRIMARY"
+}
+
 // bound sets the last uid of the next page, so that one statement reads no more rows than a page has also if few of
 // them match. The names of a namespace and uids select by an index.
 func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) error {
@@ -151,7 +162,11 @@ func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) erro
 		return nil
 	}
 	q.walk = true
-	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid > ? ORDER BY uid LIMIT 1 OFFSET ?"
+	where := "uid > ?"
+	if q.live() {
+		where += " AND delete_time IS NULL"
+	}
+	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (" + q.index() + ") WHERE " + where + " ORDER BY uid LIMIT 1 OFFSET ?"
 	if err := db.QueryRowContext(ctx, query, q.After, q.Limit-1).Scan(&q.until); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read uids of %s: %w", kind.Name, err)
 	}

@@ -25,23 +25,35 @@ func Create(t Table) string {
 
 // AddColumn renders statements that add a column unless it is there.
 func AddColumn(table string, c Column) string {
-	return ifMissing("columns", table, "column_name", c.Name, "ADD COLUMN "+columnDDL(c))
+	return alter(table, ifMissing("columns", table, "column_name", c.Name, "ADD COLUMN "+columnDDL(c)))
 }
 
-// AddKey renders statements that add an index unless it is there.
-func AddKey(table string, k Key) string {
-	return ifMissing("statistics", table, "index_name", k.Name, "ADD "+keyDDL(k))
+// AddKeys renders statements that add the indexes that are not there. One ALTER TABLE adds all of them, since each one reads
+// the whole table.
+func AddKeys(table string, keys []Key) string {
+	changes := make([]string, 0, len(keys))
+	for _, k := range keys {
+		changes = append(changes, ifMissing("statistics", table, "index_name", k.Name, "ADD "+keyDDL(k)))
+	}
+	return alter(table, changes...)
 }
 
-// ifMissing reads information_schema first: only MariaDB supports ADD COLUMN IF NOT EXISTS.
-func ifMissing(view, table, nameColumn, name, change string) string {
-	alter := fmt.Sprintf("ALTER TABLE %s %s", Quote(table), change)
-	return fmt.Sprintf(`SET @ddl = IF((SELECT COUNT(*) FROM information_schema.%s
-  WHERE table_schema = DATABASE() AND table_name = '%s' AND %s = '%s') = 0,
-  '%s', 'DO 0');
+// alter renders statements that apply those of the changes that are not NULL.
+func alter(table string, changes ...string) string {
+	return fmt.Sprintf(`SET @changes = CONCAT_WS(', ',
+  %s);
+SET @ddl = IF(@changes = '', 'DO 0', CONCAT('ALTER TABLE %s ', @changes));
 PREPARE ddl FROM @ddl;
 EXECUTE ddl;
-DEALLOCATE PREPARE ddl`, view, table, nameColumn, name, strings.ReplaceAll(alter, "'", "''"))
+DEALLOCATE PREPARE ddl`, strings.Join(changes, ",\n  "), Quote(table))
+}
+
+// ifMissing renders a change as a string, or NULL if its object is there. It reads information_schema, since only MariaDB
+// supports ADD COLUMN IF NOT EXISTS.
+func ifMissing(view, table, nameColumn, name, change string) string {
+	return fmt.Sprintf("IF(EXISTS (SELECT 1 FROM information_schema.%s\n"+
+		"    WHERE table_schema = DATABASE() AND table_name = '%s' AND %s = '%s'), NULL,\n    '%s')",
+		view, table, nameColumn, name, strings.ReplaceAll(change, "'", "''"))
 }
 
 func columnDDL(c Column) string { return fmt.Sprintf("%s %s %s", Quote(c.Name), c.Type, c.Attributes) }

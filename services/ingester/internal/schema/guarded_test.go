@@ -15,13 +15,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// TestGeneratedChangesCanRunTwice runs the generated migrations for a new column and index
-// twice, with the real migration runner.
+// TestGeneratedChangesCanRunTwice runs the generated migrations for a new column and two indexes
+// twice, with the real migration runner. The second time, one of the indexes is missing.
 func TestGeneratedChangesCanRunTwice(t *testing.T) {
 	table := schema.Table{
 		Name:    "thing",
 		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Attributes: "NOT NULL"}, {Name: "note", Type: "VARCHAR(9)", Attributes: "NOT NULL DEFAULT ''"}},
-		Keys:    []schema.Key{{Name: "PRIMARY", Unique: true, Columns: []string{"uid"}}, {Name: "idx_note", Columns: []string{"note"}}},
+		Keys:    []schema.Key{{Name: "PRIMARY", Unique: true, Columns: []string{"uid"}}, {Name: "idx_note", Columns: []string{"note"}}, {Name: "idx_note_uid", Columns: []string{"note", "uid"}}},
 	}
 	first := schema.Table{Name: table.Name, Columns: table.Columns[:1], Keys: table.Keys[:1]}
 	dir := fstest.MapFS{}
@@ -50,9 +50,14 @@ func TestGeneratedChangesCanRunTwice(t *testing.T) {
 		if err := migrate(t, db, dir); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id > 0"); err != nil {
-			t.Fatal(err)
+		for _, statement := range []string{"DELETE FROM goose_db_version WHERE version_id > 0", "ALTER TABLE thing DROP KEY idx_note"} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
+	}
+	if err := migrate(t, db, dir); err != nil {
+		t.Fatal(err)
 	}
 	drift, err := schema.Compare(t.Context(), db, []schema.Table{table})
 	if err != nil {

@@ -21,8 +21,8 @@ const marker = "-- makes: "
 
 var numbered = regexp.MustCompile(`^(\d{5})_.*\.(sql|go)$`)
 
-// Missing returns the migrations that a directory lacks: one for each table, column or index
-// that no file there creates. A test checks that it returns none.
+// Missing returns the migrations that a directory lacks: one for each table, for each column, and for the indexes of each
+// table, that no file there creates. A test checks that it returns none.
 func Missing(dir fs.FS, want []Table) ([]File, error) {
 	made, next, err := scan(dir)
 	if err != nil {
@@ -43,10 +43,18 @@ func Missing(dir fs.FS, want []Table) ([]File, error) {
 				add("add_"+t.Name+"_"+c.Name, []string{"column " + id}, AddColumn(t.Name, c))
 			}
 		}
+		var keys []Key
+		var makes []string
 		for _, k := range t.Keys {
-			if id := t.Name + "." + k.Name; !made["index "+id] {
-				add("add_"+t.Name+"_"+strings.ToLower(k.Name), []string{"index " + id}, AddKey(t.Name, k))
+			if id := "index " + t.Name + "." + k.Name; !made[id] {
+				keys, makes = append(keys, k), append(makes, id)
 			}
+		}
+		switch {
+		case len(keys) == 1:
+			add("add_"+t.Name+"_"+strings.ToLower(keys[0].Name), makes, AddKeys(t.Name, keys))
+		case len(keys) > 1:
+			add("add_"+t.Name+"_indexes", makes, AddKeys(t.Name, keys))
 		}
 	}
 	return out, nil

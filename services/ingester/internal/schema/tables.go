@@ -64,8 +64,11 @@ func MainTable(kind *registry.Kind) Table {
 		Keys: []Key{
 			{Name: primary, Unique: true, Columns: []string{"uid"}},
 			{Name: "idx_namespace_name", Columns: []string{"namespace", "name"}},
-			{Name: "idx_delete_time", Columns: []string{"delete_time"}},
+			{Name: "idx_delete_time", Columns: []string{"delete_time"}}, // for live rows in the order of their uids
 			{Name: "idx_create_time", Columns: []string{"create_time"}},
+			// For lists in the order of creation, which must not read closed rows.
+			{Name: "idx_delete_time_create_time", Columns: []string{"delete_time", "create_time"}},
+			{Name: "idx_namespace_delete_time_create_time", Columns: []string{"namespace", "delete_time", "create_time"}},
 		},
 	}
 	for _, c := range kind.Columns {

@@ -1,10 +1,14 @@
 package mysql
 
 import (
+	"database/sql"
 	"sync/atomic"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 )
+
+// Reads returns the pool of the queries.
+func (s *Storage) Reads() *sql.DB { return s.reads }
 
 // AlternatePlans makes every second request with labels use the plan for labels that match many
 // objects.

@@ -1,0 +1,16 @@
+-- makes: index sparkjob.idx_delete_time_create_time
+-- makes: index sparkjob.idx_namespace_delete_time_create_time
+
+-- +goose NO TRANSACTION
+-- +goose Up
+SET @changes = CONCAT_WS(', ',
+  IF(EXISTS (SELECT 1 FROM information_schema.statistics
+    WHERE table_schema = DATABASE() AND table_name = 'sparkjob' AND index_name = 'idx_delete_time_create_time'), NULL,
+    'ADD KEY `idx_delete_time_create_time` (`delete_time`, `create_time`)'),
+  IF(EXISTS (SELECT 1 FROM information_schema.statistics
+    WHERE table_schema = DATABASE() AND table_name = 'sparkjob' AND index_name = 'idx_namespace_delete_time_create_time'), NULL,
+    'ADD KEY `idx_namespace_delete_time_create_time` (`namespace`, `delete_time`, `create_time`)'));
+SET @ddl = IF(@changes = '', 'DO 0', CONCAT('ALTER TABLE `sparkjob` ', @changes));
+PREPARE ddl FROM @ddl;
+EXECUTE ddl;
+DEALLOCATE PREPARE ddl;
