@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
@@ -59,7 +60,7 @@ type backfill struct {
 	options storage.BackfillOptions
 
 	done       int // rows so far
-	last       *oldRow
+	last       *candidate
 	rejections int
 	rejected   []error
 }
@@ -90,12 +91,12 @@ func (s *Storage) newBackfill(prepare storage.PrepareBackfillParams, o storage.B
 // run rewrites rows until the batch is full, and returns the creation time at which to continue.
 func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 	for {
-		page, err := b.page(ctx)
+		page, err := b.next(ctx)
 		if err != nil {
 			return b.position(), err
 		}
-		batch, next := b.splitBatch(page)
-		if err := b.rewrite(ctx, batch); err != nil {
+		uids, next := b.splitBatch(page)
+		if err := b.rewrite(ctx, uids); err != nil {
 			return b.position(), err
 		}
 		if next != nil {
@@ -104,19 +105,24 @@ func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 		if len(page) < backfillPage {
 			return nil, nil
 		}
+		b.last = &page[len(page)-1]
 	}
 }
 
-// splitBatch takes rows until the batch is full and a creation time ends; next is the following creation time.
-func (b *backfill) splitBatch(page []*oldRow) (batch []*oldRow, next *time.Time) {
+// splitBatch selects rows until the batch is full and a creation time ends; next is the following creation time.
+func (b *backfill) splitBatch(page []candidate) (uids []string, next *time.Time) {
 	previous := b.last
-	for i, row := range page {
-		if b.done+i >= b.options.BatchSize && previous != nil && !previous.CreateTime.Equal(row.CreateTime) {
-			return page[:i], &row.CreateTime
+	for i := range page {
+		row := &page[i]
+		if b.done+len(uids) >= b.options.BatchSize && previous != nil && !previous.CreateTime.Equal(row.CreateTime) {
+			return uids, &row.CreateTime
 		}
 		previous = row
+		if b.selects(*row) {
+			uids = append(uids, row.UID)
+		}
 	}
-	return page, nil
+	return uids, nil
 }
 
 // position returns where to continue after an error: the creation time of the row in progress.
@@ -128,30 +134,34 @@ func (b *backfill) position() *time.Time {
 }
 
 // rewrite rewrites rows. It reads rows that changed meanwhile again and retries.
-func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
-	remaining := page
+func (b *backfill) rewrite(ctx context.Context, uids []string) error {
+	var overtaken *record.Record
+	remaining := uids
 	for range maxOvertaken {
-		stale, err := b.rewriteOnce(ctx, remaining)
+		rows, err := b.read(ctx, remaining)
+		if err != nil {
+			return err
+		}
+		stale, err := b.rewriteOnce(ctx, rows)
 		if err != nil {
 			return err
 		}
 		if len(stale) == 0 {
-			if b.done += len(page); len(page) > 0 {
-				b.last = page[len(page)-1]
-			}
+			b.done += len(uids)
 			return nil
 		}
-		if remaining, err = b.reread(ctx, stale); err != nil {
-			return err
+		remaining = remaining[:0:0]
+		for _, overtaken = range stale {
+			remaining = append(remaining, overtaken.UID)
 		}
 	}
-	return fmt.Errorf("%w: %s %s/%s keeps changing", storage.ErrConflict, b.kind.Name, remaining[0].Namespace, remaining[0].Name)
+	return fmt.Errorf("%w: %s %s/%s keeps changing", storage.ErrConflict, b.kind.Name, overtaken.Namespace, overtaken.Name)
 }
 
-// rewriteOnce rewrites rows and returns the uids of those that have another version by now.
-func (b *backfill) rewriteOnce(ctx context.Context, page []*oldRow) (stale []string, err error) {
+// rewriteOnce rewrites rows and returns the records of those that have another version by now.
+func (b *backfill) rewriteOnce(ctx context.Context, rows []*oldRow) (stale []*record.Record, err error) {
 	var rewrites []writer.Rewrite
-	for _, row := range page {
+	for _, row := range rows {
 		r, err := b.rewriteOf(row)
 		switch {
 		case errors.Is(err, storage.ErrRejected):
@@ -168,7 +178,7 @@ func (b *backfill) rewriteOnce(ctx context.Context, page []*oldRow) (stale []str
 	}
 	for i, o := range outcomes {
 		if o == writer.Stale {
-			stale = append(stale, rewrites[i].Record.UID)
+			stale = append(stale, rewrites[i].Record)
 		}
 	}
 	return stale, nil

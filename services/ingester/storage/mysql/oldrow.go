@@ -3,13 +3,15 @@ package mysql
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
@@ -27,8 +29,17 @@ type oldRow struct {
 	indexed      []any
 }
 
-// page reads the next rows in the order of creation and uid.
-func (b *backfill) page(ctx context.Context) ([]*oldRow, error) {
+// candidate is a row in the order of creation and uid.
+type candidate struct {
+	UID        string       `db:"uid"`
+	Namespace  string       `db:"namespace"`
+	CreateTime time.Time    `db:"create_time"`
+	DeleteTime sql.NullTime `db:"delete_time"`
+}
+
+// next reads the next rows of all, so that one statement reads no more rows than a page has, however few of them
+// are selected.
+func (b *backfill) next(ctx context.Context) (out []candidate, err error) {
 	where, args := "TRUE", []any(nil)
 	switch {
 	case b.last != nil:
@@ -37,33 +48,36 @@ func (b *backfill) page(ctx context.Context) ([]*oldRow, error) {
 	case !b.options.StartTime.IsZero():
 		where, args = "create_time >= ?", []any{b.options.StartTime.UTC()}
 	}
-	if b.options.ExcludeDeleted {
-		where += " AND delete_time IS NULL"
+	query := "SELECT uid, namespace, create_time, delete_time FROM " + schema.Quote(b.kind.Table) +
+		" FORCE INDEX (idx_create_time) WHERE " + where + " ORDER BY create_time, uid LIMIT ?"
+	if err := sqlx.NewDb(b.s.db, "mysql").SelectContext(ctx, &out, query, append(args, backfillPage)...); err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
 	}
-	if n := len(b.options.NameSpaces); n > 0 {
-		where += " AND namespace IN (" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
-		for _, namespace := range b.options.NameSpaces {
-			args = append(args, namespace)
-		}
-	}
-	return b.read(ctx, "FORCE INDEX (idx_create_time) WHERE "+where+" ORDER BY create_time, uid LIMIT "+strconv.Itoa(backfillPage), args)
+	return out, nil
 }
 
-// reread reads rows again; it omits those that no longer exist.
-func (b *backfill) reread(ctx context.Context, uids []string) ([]*oldRow, error) {
+// selects reports whether a row is to be rewritten.
+func (b *backfill) selects(c candidate) bool {
+	return !(b.options.ExcludeDeleted && c.DeleteTime.Valid) &&
+		(len(b.options.NameSpaces) == 0 || slices.Contains(b.options.NameSpaces, c.Namespace))
+}
+
+// read reads rows with their content; it omits those that no longer exist.
+func (b *backfill) read(ctx context.Context, uids []string) (out []*oldRow, err error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
 	args := make([]any, 0, len(uids))
 	for _, uid := range uids {
 		args = append(args, uid)
 	}
-	return b.read(ctx, "WHERE uid IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(uids)), ", ")+")", args)
-}
-
-func (b *backfill) read(ctx context.Context, rest string, args []any) (out []*oldRow, err error) {
 	names := []string{"uid", "namespace", "name", "incarnation", "res_version", "create_time", "group_ver", "proto", "json"}
 	for _, c := range b.kind.Columns {
 		names = append(names, schema.Quote(c.Name))
 	}
-	result, err := b.s.db.QueryContext(ctx, "SELECT "+strings.Join(names, ", ")+" FROM "+schema.Quote(b.kind.Table)+" "+rest, args...) //nolint:gosec // names of the schema; values are arguments
+	query := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Quote(b.kind.Table) +
+		" WHERE uid IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(uids)), ", ") + ") ORDER BY create_time, uid"
+	result, err := b.s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)
 	}
