@@ -46,15 +46,25 @@ func (r *Relay) measure(ctx context.Context) {
 	}
 }
 
-// depth returns the number of rows, or an upper bound, and the age of the oldest by the clock that it was committed with.
+// depth returns the number of rows, or an upper bound, and the age of the oldest: by the clock that it was committed with, or
+// since it was first measured, if that clock went back.
 func (r *Relay) depth(ctx context.Context) (depth int64, lag time.Duration, err error) {
-	var micros int64
-	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), COALESCE("+
+	var oldest, micros int64
+	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), COALESCE(MIN(id), 0), COALESCE("+
 		"(SELECT TIMESTAMPDIFF(MICROSECOND, committed_at, UTC_TIMESTAMP(6)) FROM outbox ORDER BY id LIMIT 1), 0) FROM outbox").
-		Scan(&depth, &micros)
-	lag = time.Duration(micros) * time.Microsecond
-	if err != nil || depth > min(countedRange, r.cfg.MaxRows) {
-		return depth, lag, err
+		Scan(&depth, &oldest, &micros)
+	if err != nil {
+		return 0, 0, fmt.Errorf("measure outbox: %w", err)
+	}
+	now := r.cfg.Clock.Now()
+	if oldest != r.oldest {
+		r.oldest, r.oldestSince = oldest, now
+	}
+	if depth > 0 {
+		lag = max(time.Duration(micros)*time.Microsecond, now.Sub(r.oldestSince))
+	}
+	if depth > min(countedRange, r.cfg.MaxRows) {
+		return depth, lag, nil
 	}
 	depth, err = r.count(ctx)
 	return depth, lag, err

@@ -55,3 +55,28 @@ func TestOutboxTableIsBoundedWhilePublishing(t *testing.T) {
 		t.Error("outbox_rows or outbox_lag_seconds was not measured")
 	}
 }
+
+// deadStream is a stream that accepts no events.
+type deadStream struct{ jetstream.JetStream }
+
+func (deadStream) PublishMsgAsync(*nats.Msg, ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	return nil, nats.ErrConnectionClosed
+}
+
+// TestLagIncreasesAfterClockWentBack has an event from the future of a clock that went back, so that its age is negative.
+func TestLagIncreasesAfterClockWentBack(t *testing.T) {
+	f := newFixture(t)
+	f.add("a", 1, contract.ChangeUpdated)
+	if _, err := f.db.ExecContext(t.Context(), "UPDATE outbox SET committed_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"); err != nil {
+		t.Fatal(err)
+	}
+	clock := testclock.NewFakeClock(time.Now())
+	f.relay(func(c *outbox.Config) { c.Clock, c.JetStream = clock, deadStream{f.js} })
+	expect.Eventually(t, expect.Long, func() error {
+		clock.Step(time.Minute)
+		if lag := testutil.ToFloat64(f.metrics.OutboxLag); lag < 600 {
+			return fmt.Errorf("the lag is %v s, want at least 600", lag)
+		}
+		return nil
+	})
+}

@@ -57,6 +57,9 @@ type Relay struct {
 	positions map[string]*position // by kind
 	// measureTimer fires when the next measurement is due.
 	measureTimer clock.Timer
+	// oldest is the id of the oldest row of the last measurement, and oldestSince when it was first measured.
+	oldest      int64
+	oldestSince time.Time
 	// held are the kinds whose events the bus denies, and the times of their next attempts.
 	held map[string]time.Time
 }
