@@ -1,9 +1,13 @@
+-- makes: index deployment.idx_delete_time_evict_time
 -- makes: index deployment.idx_delete_time_create_time
 -- makes: index deployment.idx_namespace_delete_time_create_time
 
 -- +goose NO TRANSACTION
 -- +goose Up
 SET @changes = CONCAT_WS(', ',
+  IF(EXISTS (SELECT 1 FROM information_schema.statistics
+    WHERE table_schema = DATABASE() AND table_name = 'deployment' AND index_name = 'idx_delete_time_evict_time'), NULL,
+    'ADD KEY `idx_delete_time_evict_time` (`delete_time`, `evict_time`)'),
   IF(EXISTS (SELECT 1 FROM information_schema.statistics
     WHERE table_schema = DATABASE() AND table_name = 'deployment' AND index_name = 'idx_delete_time_create_time'), NULL,
     'ADD KEY `idx_delete_time_create_time` (`delete_time`, `create_time`)'),

@@ -3,6 +3,7 @@ package incarnation_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,35 @@ func TestResolveReadsAllPages(t *testing.T) {
 	}
 }
 
+// TestResolveReadsLastClosedRows has many closed rows, of which the last one closed is the newest. It reads only that page.
+func TestResolveReadsLastClosedRows(t *testing.T) {
+	db, _ := dbtest.Migrated(t)
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := incarnation.Cluster{UID: "one", ResourceVersion: 100}
+	resolve := func(want int64) {
+		t.Helper()
+		if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), 2); err != nil || got != want {
+			t.Fatalf("incarnation %d, %v, want %d", got, err, want)
+		}
+	}
+	resolve(1)
+	const former = 1000
+	for i := range former {
+		stored{uid: fmt.Sprintf("a-%d", i), version: 100, incarnation: 1, closed: time.Duration(i+1) * time.Second}.store(t, db)
+	}
+	stored{uid: "e", version: 1000, incarnation: 1, evicted: true, closed: time.Minute}.store(t, db)
+	reads := dbtest.CountReads(t, db)
+	resolve(1)
+	if n := reads(); n > former {
+		t.Errorf("%d reads with %d closed rows", n, former)
+	}
+	stored{uid: "b", version: 101, incarnation: 1, closed: time.Hour}.store(t, db)
+	resolve(2)
+}
+
 // TestResolveReadsRowsBeforeLock bumps the incarnation after Resolve has read the rows and before it has the lock.
 func TestResolveReadsRowsBeforeLock(t *testing.T) {
 	w := watch(t)
@@ -132,12 +162,14 @@ type stored struct {
 	uid                  string
 	version, incarnation int64
 	evicted              bool
+	closed               time.Duration // since a point in time; 0 means live
 }
 
 func (r stored) store(t *testing.T, db *sql.DB) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), "REPLACE INTO project (uid, group_ver, namespace, name, res_version, incarnation, evict_time, create_time, update_time, proto, json)"+
-		" VALUES (?, 'v', 'ns', ?, ?, ?, IF(?, NOW(6), NULL), NOW(6), NOW(6), '', '{}')", r.uid, r.uid, r.version, r.incarnation, r.evicted); err != nil {
+	if _, err := db.ExecContext(t.Context(), "REPLACE INTO project (uid, group_ver, namespace, name, res_version, incarnation, evict_time, delete_time, create_time, update_time, proto, json)"+
+		" VALUES (?, 'v', 'ns', ?, ?, ?, IF(?, NOW(6), NULL), IF(?, '2026-01-01' + INTERVAL ? SECOND, NULL), NOW(6), NOW(6), '', '{}')",
+		r.uid, r.uid, r.version, r.incarnation, r.evicted, r.closed > 0, r.closed.Seconds()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -48,7 +49,7 @@ func (o *observed) checkStale(object runtime.Object, err error) error {
 		return err
 	}
 	if m, accessErr := meta.Accessor(object); accessErr == nil {
-		o.watch.RequestCheck(o.kind, m.GetNamespace(), m.GetName())
+		o.watch.RequestCheck(o.kind, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}, m.GetUID())
 	}
 	return err
 }

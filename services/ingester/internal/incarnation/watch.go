@@ -56,11 +56,15 @@ type Watch struct {
 	hint   chan struct{}
 }
 
-type objectKey struct{ kind, namespace, name string }
+type objectKey struct {
+	kind string
+	types.NamespacedName
+	uid types.UID
+}
 
 // RequestCheck queues the check of an object whose row seemed newer. It never blocks.
-func (w *Watch) RequestCheck(kind, namespace, name string) {
-	w.enqueue(objectKey{kind, namespace, name})
+func (w *Watch) RequestCheck(kind string, name types.NamespacedName, uid types.UID) {
+	w.enqueue(objectKey{kind, name, uid})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -174,26 +178,26 @@ func (w *Watch) object(ctx context.Context, s objectKey, current int64) (sign st
 	if !ok {
 		return "", fmt.Errorf("kind %q is not registered", s.kind)
 	}
-	page, err := rows.Page(ctx, w.DB, kind, rows.Query{Namespaces: []string{s.namespace}, Names: []string{s.name}})
+	page, err := rows.Page(ctx, w.DB, kind, rows.Query{UIDs: []string{string(s.uid)}})
 	if err != nil {
 		return "", err
 	}
 	var live metav1.PartialObjectMetadata
 	live.SetGroupVersionKind(kind.GVK())
-	err = w.APIReader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: s.name}, &live)
+	err = w.APIReader.Get(ctx, s.NamespacedName, &live)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("get %s %s/%s: %w", s.kind, s.namespace, s.name, err)
+		return "", fmt.Errorf("get %s %s: %w", s.kind, s.NamespacedName, err)
 	}
 	version, err := strconv.ParseInt(live.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return "", fmt.Errorf("parse resource version of %s %s/%s: %w", s.kind, s.namespace, s.name, err)
+		return "", fmt.Errorf("parse resource version of %s %s: %w", s.kind, s.NamespacedName, err)
 	}
 	for _, row := range page {
 		if row.UID == string(live.GetUID()) && row.Incarnation == current && row.ResVersion > version {
-			return fmt.Sprintf("%s %s/%s has version %d after %d", s.kind, s.namespace, s.name, version, row.ResVersion), nil
+			return fmt.Sprintf("%s %s has version %d after %d", s.kind, s.NamespacedName, version, row.ResVersion), nil
 		}
 	}
 	return "", nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,6 +53,9 @@ func (a *api) List(_ context.Context, l client.ObjectList, _ ...client.ListOptio
 	l.SetResourceVersion(strconv.FormatInt(a.cluster.Load(), 10))
 	return nil
 }
+
+// object is the name of the object.
+var object = types.NamespacedName{Namespace: "ns", Name: "n"}
 
 type watched struct {
 	*testing.T
@@ -145,19 +150,27 @@ func TestWatchRepeatsFailedObjectCheck(t *testing.T) {
 	w.api.cluster.Store(300)
 	w.api.object.Store(80)
 	w.api.failing.Store(2)
-	w.watch.RequestCheck("Project", "ns", "n")
+	w.watch.RequestCheck("Project", object, "u")
 	w.restored()
 	if deadline := w.api.failing.Load(); deadline >= 0 {
 		t.Errorf("%d failures are left: the object was not checked again", deadline+1)
 	}
 }
 
-// The cluster's own version may have passed the old one by then.
+// The cluster's own version may have passed the old one by then. The object was created many times before.
 func TestWatchDetectsObjectBelowRow(t *testing.T) {
 	w := watch(t)
+	var former []string
+	for i := range 1001 {
+		former = append(former, fmt.Sprintf("('a-%d', 'v', 'ns', 'n', 1, 1, NOW(6), NOW(6), NOW(6), '', '{}')", i))
+	}
+	if _, err := w.db.ExecContext(t.Context(), "INSERT INTO project (uid, group_ver, namespace, name, res_version, incarnation, create_time, update_time, delete_time, proto, json) VALUES "+
+		strings.Join(former, ", ")); err != nil {
+		t.Fatal(err)
+	}
 	w.api.cluster.Store(100_000)
 	w.api.object.Store(89)
-	w.watch.RequestCheck("Project", "ns", "n")
+	w.watch.RequestCheck("Project", object, "u")
 	w.restored()
 }
 
@@ -165,8 +178,8 @@ func TestWatchIgnoresStaleObject(t *testing.T) {
 	w := watch(t)
 	for _, version := range []int64{90, 91} {
 		w.api.object.Store(version)
-		w.watch.RequestCheck("Project", "ns", "n")
-		w.watch.RequestCheck("Project", "ns", "other")
+		w.watch.RequestCheck("Project", object, "u")
+		w.watch.RequestCheck("Project", types.NamespacedName{Namespace: "ns", Name: "other"}, "other")
 		w.check()
 	}
 	w.check()
@@ -199,7 +212,7 @@ func TestRejectedStaleObjectsAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := watch(t)
 			w.api.object.Store(80)
-			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
+			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: "u"}}
 			if err := write(t.Context(), incarnation.Observed(fakeStorage{}, "Project", w.watch), o); !errors.Is(err, storage.ErrStale) {
 				t.Errorf("got %v", err)
 			}

@@ -148,10 +148,14 @@ func (q *Query) live() bool { return q.State == InCluster || q.State == Evicted 
 
 // index returns an index that has the rows in the order of their uids, as all of InnoDB's end in the primary key.
 func (q *Query) index() string {
-	if q.live() {
+	switch {
+	case q.State == InCluster:
+		return "idx_delete_time_evict_time"
+	case q.live():
 		return "idx_delete_time"
+	default:
+		return "PRIMARY"
 	}
-	return "PRIMARY"
 }
 
 // bound sets the last uid of the next page, so that one statement reads no more rows than a page has also if few of
@@ -163,8 +167,11 @@ func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) erro
 	}
 	q.walk = true
 	where := "uid > ?"
-	if q.live() {
-		where += " AND delete_time IS NULL"
+	switch {
+	case q.State == InCluster:
+		where += " AND " + string(InCluster)
+	case q.live():
+		where += " AND " + string(Open)
 	}
 	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (" + q.index() + ") WHERE " + where + " ORDER BY uid LIMIT 1 OFFSET ?"
 	if err := db.QueryRowContext(ctx, query, q.After, q.Limit-1).Scan(&q.until); err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -66,7 +66,8 @@ func MainTable(kind *registry.Kind) Table {
 			{Name: "idx_namespace_name", Columns: []string{"namespace", "name"}},
 			{Name: "idx_delete_time", Columns: []string{"delete_time"}}, // for live rows in the order of their uids
 			{Name: "idx_create_time", Columns: []string{"create_time"}},
-			// For lists in the order of creation, which must not read closed rows.
+			// For sweeps, which must not read closed or evicted rows, and for lists in the order of creation.
+			{Name: "idx_delete_time_evict_time", Columns: []string{"delete_time", "evict_time"}},
 			{Name: "idx_delete_time_create_time", Columns: []string{"delete_time", "create_time"}},
 			{Name: "idx_namespace_delete_time_create_time", Columns: []string{"namespace", "delete_time", "create_time"}},
 		},

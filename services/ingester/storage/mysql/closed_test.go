@@ -66,6 +66,28 @@ func TestClosedRowsAreNotRead(t *testing.T) {
 	}
 }
 
+// TestSweepsDoNotReadEvictedRows has few objects in the cluster among many evicted ones, which are never deleted.
+func TestSweepsDoNotReadEvictedRows(t *testing.T) {
+	sweep := eachRow(rows.Query{State: rows.InCluster})
+	for _, vendor := range mysqltest.Vendors() {
+		var reads []int
+		for _, evicted := range []int{2000, 8000} {
+			s := openWithRows(t, vendor, liveRows, evicted)
+			if _, err := s.DB().ExecContext(t.Context(), "UPDATE project SET evict_time = delete_time, delete_time = NULL"); err != nil {
+				t.Fatal(err)
+			}
+			count := dbtest.CountReads(t, s.DB())
+			if got := sweep(t, s); got != liveRows {
+				t.Errorf("%s: %d rows, want %d", vendor, got, liveRows)
+			}
+			reads = append(reads, count())
+		}
+		if reads[0] < liveRows || reads[1] > reads[0]+liveRows {
+			t.Errorf("%s: %d reads with 2,000 evicted rows, %d with 8,000", vendor, reads[0], reads[1])
+		}
+	}
+}
+
 func eachRow(q rows.Query) func(*testing.T, *mysql.Storage) int {
 	return func(t *testing.T, s *mysql.Storage) (n int) {
 		t.Helper()
