@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -123,6 +124,8 @@ type Identity struct {
 	Owner, FieldManager string
 	// Lifetimes are [DefaultLifetimes] when they are zero.
 	Lifetimes Lifetimes
+	// Registerer registers the metric of the certificate; nil keeps it private.
+	Registerer prometheus.Registerer
 }
 
 // errServer means that Options.ManagerOptions was not called before.
@@ -143,6 +146,11 @@ func (o *Options) AddToManager(mgr ctrl.Manager, id Identity) error {
 	if id.Namespace == "" {
 		return errors.New("rotate webhook certificates: --leader-election-namespace is required for their Secret, " +
 			"unless --webhook-cert-dir is set or --enable-webhooks=false")
+	}
+	if id.Registerer != nil {
+		if err := id.Registerer.Register(o.serving); err != nil {
+			return fmt.Errorf("register the metric of the webhook certificate: %w", err)
+		}
 	}
 	rotator := NewRotator(Config{
 		APIReader: mgr.GetAPIReader(), Client: mgr.GetClient(), Clock: id.Clock, Owner: id.Owner, FieldManager: id.FieldManager,

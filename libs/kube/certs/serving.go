@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Serving provides the current certificate to a TLS server. Its zero value has none yet.
@@ -54,4 +56,17 @@ func (s *Serving) recordResult(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err, s.done = err, s.done || err == nil
+}
+
+var expiry = prometheus.NewDesc("flotilla_webhook_certificate_expiry_timestamp_seconds",
+	"Time at which the webhook certificate that this replica has issued or read expires, in seconds since 1970.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (s *Serving) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- expiry }
+
+// Collect implements prometheus.Collector. Without a certificate there is no value.
+func (s *Serving) Collect(metrics chan<- prometheus.Metric) {
+	if c, err := s.GetCertificate(nil); err == nil {
+		metrics <- prometheus.MustNewConstMetric(expiry, prometheus.GaugeValue, float64(c.Leaf.NotAfter.Unix()))
+	}
 }

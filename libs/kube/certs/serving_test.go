@@ -4,10 +4,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestServingIsReadyAfterFirstReconcile(t *testing.T) {
 	s := &Serving{}
+	if n := testutil.CollectAndCount(s); n != 0 {
+		t.Errorf("%d values of the expiry without a certificate", n)
+	}
 	if err := s.Check(nil); !errors.Is(err, errNotReady) {
 		t.Errorf("before the first reconcile: %v", err)
 	}
@@ -31,5 +36,8 @@ func TestServingIsReadyAfterFirstReconcile(t *testing.T) {
 	}
 	if c, err := s.GetCertificate(nil); err != nil || c.Leaf != b.Chain[0] {
 		t.Errorf("%v, %v", c, err)
+	}
+	if got, want := testutil.ToFloat64(s), float64(b.Chain[0].NotAfter.Unix()); got != want {
+		t.Errorf("the certificate expires at %v, want %v", got, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/kube/certs"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
@@ -150,7 +151,7 @@ func registered(t *testing.T) []prometheus.Collector {
 	if !ok {
 		t.Fatal("the registry of controller-runtime cannot be described")
 	}
-	return append(r.all, controllers, collectors.NewDBStatsCollector(nil, "ingester"), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return append(r.all, controllers, &certs.Serving{}, collectors.NewDBStatsCollector(nil, "ingester"), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 var described = regexp.MustCompile(`fqName: "(\w+)".*constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}\}`)

@@ -120,6 +120,14 @@ var histories = map[string]history{
 		series: []string{`flotilla_api_server_reachable{job="ingester",pod="a"} 1 1 0x20`, `flotilla_api_server_reachable{job="engine-operator",pod="a"} 0x20`, `flotilla_api_server_reachable{job="engine-operator",pod="b"} 1x20`},
 		gaps:   []time.Duration{3 * m}, fires: 5 * m, labels: `job="ingester"`,
 	},
+	"FlotillaWebhookCertificateExpires": {
+		series: []string{
+			`flotilla_webhook_certificate_expiry_timestamp_seconds{job="engine-operator",pod="a"} 9000000x20 9000000x90`,
+			`flotilla_webhook_certificate_expiry_timestamp_seconds{job="engine-operator",pod="b"} 9000000x20 1200000x90`,
+			`flotilla_webhook_certificate_expiry_timestamp_seconds{job="ingester",pod="a"} 9000000x110`,
+		},
+		gaps: []time.Duration{20 * m, 79 * m}, fires: 90 * m, labels: `job="engine-operator"`,
+	},
 	"FlotillaReconcileErrors": {
 		series: []string{
 			`controller_runtime_reconcile_errors_total{job="flotilla-system/superset-operator",controller="superset"} 0x5 0+30x60`,

@@ -84,7 +84,7 @@ func prerequisites() []service.Prerequisite {
 // admission serves the webhooks on each replica.
 func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) error {
 	return webhook.Register(ctx, rt.Manager, o, webhook.Config{
-		NewID: ids(rt.Clock), Clock: rt.Clock,
+		NewID: ids(rt.Clock), Clock: rt.Clock, Registerer: ctrlmetrics.Registry,
 		// Without leader election that namespace may be unknown.
 		Namespace: cmp.Or(rt.Options.LeaderElectionNamespace, rt.Options.ConditionsLeaseNamespace), Watched: rt.Options.WatchNamespaces,
 	})

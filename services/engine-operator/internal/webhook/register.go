@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -28,6 +29,8 @@ type Config struct {
 	Watched []string
 	// Lifetimes of the operator's own certificates; zero means certs.DefaultLifetimes.
 	Lifetimes certs.Lifetimes
+	// Registerer registers the metric of the certificate; nil keeps it private.
+	Registerer prometheus.Registerer
 }
 
 // owner identifies the Secret of the operator's certificates.
@@ -45,6 +48,7 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Config) error 
 	}
 	return o.AddToManager(mgr, certs.Identity{
 		Clock: d.Clock, Namespace: d.Namespace, Owner: owner, FieldManager: names.FieldManager, Lifetimes: d.Lifetimes,
+		Registerer: d.Registerer,
 	})
 }
 

@@ -230,6 +230,7 @@ func (i *ingester) addFailover(context.Context) error {
 func (i *ingester) addWebhook(ctx context.Context) error {
 	return webhook.Register(ctx, i.Runtime, i.o.Finalizer, webhook.Config{
 		Clock: i.Clock, Namespace: i.Options.LeaderElectionNamespace, Watched: i.Options.WatchNamespaces,
+		Registerer: i.registerer,
 	})
 }
 

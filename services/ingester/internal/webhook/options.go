@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,6 +43,8 @@ type Config struct {
 	// Watched lists the namespaces that the ingester watches; empty means all. Objects in
 	// other namespaces never get the finalizer: nothing would remove it.
 	Watched []string
+	// Registerer registers the metric of the certificate; nil keeps it private.
+	Registerer prometheus.Registerer
 }
 
 // Register adds the webhook, its certificates and its readiness check to the manager, whose
@@ -52,7 +55,9 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options, c Config) error 
 		return nil
 	}
 	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: handler{watched: c.Watched}})
-	err := o.AddToManager(mgr, certs.Identity{Clock: c.Clock, Namespace: c.Namespace, Owner: name, FieldManager: fieldManager})
+	err := o.AddToManager(mgr, certs.Identity{
+		Clock: c.Clock, Namespace: c.Namespace, Owner: name, FieldManager: fieldManager, Registerer: c.Registerer,
+	})
 	if err != nil {
 		return fmt.Errorf("add webhook certificates: %w", err)
 	}
