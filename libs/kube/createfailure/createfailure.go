@@ -29,9 +29,16 @@ const (
 	// GracePeriod is how long a new workload may lack pods before events are read, so that an
 	// ordinary creation costs no request.
 	GracePeriod = 3 * time.Second
-	// Refresh is the lifetime of a cached result.
-	Refresh = 10 * time.Second
+	// Refresh is the lifetime of a new result, MaxRefresh that of a result that has not changed for long.
+	Refresh    = 10 * time.Second
+	MaxRefresh = 5 * time.Minute
 )
+
+// RefreshAfter returns the lifetime of a result that two or more reads in the given time returned: half of that time. So
+// thousands of workloads that an exhausted quota rejects cost few requests.
+func RefreshAfter(unchanged time.Duration) time.Duration {
+	return min(max(unchanged/2, Refresh), MaxRefresh)
+}
 
 // Finder finds the reason for which pods are not created. It is safe for concurrent use. Its
 // state may be lost.
@@ -44,8 +51,17 @@ type Finder struct {
 }
 
 type result struct {
-	at      time.Time
-	message string
+	version   string    // resourceVersion of the workload
+	since, at time.Time // the first and the last read that returned it
+	message   string
+}
+
+// refreshAt returns when the events of a workload are read again: soon if it has changed.
+func (r result) refreshAt(version string) time.Time {
+	if r.version != version {
+		return r.at.Add(Refresh)
+	}
+	return r.at.Add(RefreshAfter(r.at.Sub(r.since)))
 }
 
 // New returns a Finder. reader reads from the API server: a cache of events would be large and
@@ -61,8 +77,10 @@ func (f *Finder) Find(ctx context.Context, owner client.Object) (message string,
 	if age := now.Sub(owner.GetCreationTimestamp().Time); age < GracePeriod {
 		return "", GracePeriod - age, nil
 	}
-	if a, ok := f.cached(owner.GetUID(), now); ok {
-		return a.message, a.at.Add(Refresh).Sub(now), nil
+	version := owner.GetResourceVersion()
+	last, found := f.cached(owner.GetUID(), now)
+	if wait := last.refreshAt(version).Sub(now); found && wait > 0 {
+		return last.message, wait, nil
 	}
 	var list corev1.EventList
 	err = f.reader.List(ctx, &list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{
@@ -71,19 +89,22 @@ func (f *Finder) Find(ctx context.Context, owner client.Object) (message string,
 	if err != nil {
 		return "", Refresh, fmt.Errorf("list events of %T %q: %w", owner, owner.GetName(), err)
 	}
-	a := result{at: now, message: Message(list.Items)}
+	a := result{version: version, since: now, at: now, message: Message(list.Items)}
+	if found && a.version == last.version && a.message == last.message {
+		a.since = last.since
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.results[owner.GetUID()] = a
-	return a.message, Refresh, nil
+	return a.message, a.refreshAt(version).Sub(now), nil
 }
 
-// cached returns a cached result that is still valid, and drops all expired ones.
+// cached returns the last result, and drops those of workloads that no longer lack pods.
 func (f *Finder) cached(uid types.UID, now time.Time) (result, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for other, a := range f.results {
-		if now.Sub(a.at) >= Refresh {
+		if now.Sub(a.at) >= 2*MaxRefresh {
 			delete(f.results, other)
 		}
 	}

@@ -107,6 +107,40 @@ func TestFindReportsEventInTime(t *testing.T) {
 	}
 }
 
+// An exhausted quota may reject the pods of a thousand workloads for hours.
+func TestFindReadsUnchangedEventsLessOften(t *testing.T) {
+	reader, clock := &events{items: []corev1.Event{event("quota", 0)}}, testclock.NewFakePassiveClock(start)
+	f := createfailure.New(reader, clock)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job", ResourceVersion: "1", CreationTimestamp: metav1.NewTime(start)}}
+	find := func() (message string, requeueAfter time.Duration) {
+		t.Helper()
+		message, requeueAfter, err := f.Find(t.Context(), job)
+		if err != nil || requeueAfter <= 0 || requeueAfter > createfailure.MaxRefresh {
+			t.Fatalf("again in %s, %v", requeueAfter, err)
+		}
+		clock.SetTime(clock.Now().Add(requeueAfter))
+		return message, requeueAfter
+	}
+	for clock.Now().Before(start.Add(time.Hour)) {
+		find()
+	}
+	if reader.lists > 25 {
+		t.Errorf("%d lists in an hour, at most 25 are allowed", reader.lists)
+	}
+	reader.items = []corev1.Event{event("webhook", 0)}
+	if got, requeueAfter := find(); got != "webhook" || requeueAfter != createfailure.Refresh {
+		t.Errorf("another event: %q again in %s", got, requeueAfter)
+	}
+	for clock.Now().Before(start.Add(2 * time.Hour)) {
+		find()
+	}
+	reader.items, job.ResourceVersion = nil, "2" // one pod was created
+	clock.SetTime(clock.Now().Add(createfailure.Refresh - createfailure.MaxRefresh))
+	if got, requeueAfter := find(); got != "" || requeueAfter != createfailure.Refresh {
+		t.Errorf("another version: %q again in %s", got, requeueAfter)
+	}
+}
+
 func TestMessageReturnsLatestEvent(t *testing.T) {
 	series := corev1.Event{Message: "series", Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(start.Add(time.Hour))}}
 	later := corev1.Event{Message: "later", EventTime: metav1.NewMicroTime(start.Add(time.Minute))}

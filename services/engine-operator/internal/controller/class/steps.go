@@ -16,8 +16,8 @@ import (
 )
 
 // reconcileDelete removes the finalizer of a deleted class once no engine refers to it. It comes before
-// ensureFinalizer, so a deleted class never gets the finalizer back. It lists the engines from the
-// API server, since the cache may lack the latest one.
+// ensureFinalizer, so a deleted class never gets the finalizer back. If the cache has no engine, it lists them from
+// the API server, since the cache may lack the latest one.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.class.DeletionTimestamp == nil {
 		return steps.Result{}, nil
@@ -26,12 +26,15 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 		s.deleted = true
 		return steps.Result{Stop: true}, nil
 	}
+	if _, err := r.countEngines(ctx, s); err != nil || len(s.engines) > 0 {
+		return steps.Result{Stop: true}, err // the deletion of the last engine enqueues the class
+	}
 	var list v1alpha1.FireboltEngineList
 	if err := r.APIReader.List(ctx, &list, client.InNamespace(s.class.Namespace)); err != nil {
 		return steps.Result{}, fmt.Errorf("list engines of the deleted class %q: %w", s.class.Name, err)
 	}
 	if s.engines = boundTo(s.class.Name, list.Items); len(s.engines) > 0 {
-		return steps.Result{Stop: true}, nil // the deletion of the last engine enqueues the class
+		return steps.Result{Stop: true}, nil // their events enqueue the class
 	}
 	s.deleted = true
 	if err := r.patchFinalizer(ctx, s.class, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {

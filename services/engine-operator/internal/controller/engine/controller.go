@@ -15,11 +15,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
-	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/libs/kube/uidtracker"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
@@ -35,12 +36,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
+// Reporter publishes observations and, in standalone mode, writes the conditions.
+type Reporter interface {
+	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
+	Delete(object contract.Object)
+}
+
 // Config configures a [Reconciler].
 type Config struct {
 	// Client reads from the cache and writes; APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
-	Reporter  *standalone.Reporter
+	Reporter  Reporter
 	Prober    *drain.Prober
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
@@ -61,10 +68,11 @@ type Reconciler struct {
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltEngine]
 	drains  *drain.Poller
-	// limiter, warnings and sets are state that a restart may lose.
+	// limiter, sets, warnings and uids are state that a restart may lose.
 	limiter  *throttle.Limiter
 	sets     *lastset.Cache
 	warnings *warnings.Reader
+	uids     *uidtracker.Tracker
 	tracer   *steps.Tracer
 }
 
@@ -80,6 +88,7 @@ func New(cfg Config) *Reconciler {
 		limiter:  throttle.New(cfg.MaxRollouts, cfg.Client, cfg.Clock),
 		sets:     lastset.New(),
 		warnings: warnings.New(cfg.Events, cfg.Clock),
+		uids:     uidtracker.New(),
 		tracer:   steps.NewTracer("FireboltEngine", cfg.Clock),
 	}
 }
@@ -111,13 +120,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	requeueAfter, err := r.written.Read(ctx, r.Client, req.NamespacedName, s.engine)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			r.tracer.Forget(req.NamespacedName)
-			r.written.Forget(req.NamespacedName)
-			metrics.DeleteEngine(req.NamespacedName)
+			r.forgetName(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
+	r.track(s.engine)
 	read := s.engine.ResourceVersion
 	ctx, end := r.tracer.Start(ctx, s.engine)
 	result, err := r.run(ctx, s)

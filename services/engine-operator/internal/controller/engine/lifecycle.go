@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -58,13 +60,44 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", s.engine.Name, err)
 	}
-	r.drains.Forget(s.engine.UID)
-	r.limiter.Release(s.engine.UID)
-	r.warnings.Forget(s.engine.UID)
-	r.sets.Forget(s.engine.UID)
-	metrics.DeleteEngine(client.ObjectKeyFromObject(s.engine))
-	r.Reporter.Delete(workload.Object(s.engine, v1alpha1.GroupVersion.WithKind("FireboltEngine")))
+	r.uids.Forget(client.ObjectKeyFromObject(s.engine))
+	r.forget(object(s.engine))
 	return steps.Result{Stop: true}, nil
+}
+
+// track records the UID of an engine, and forgets a deleted engine of the same name.
+func (r *Reconciler) track(e *v1alpha1.FireboltEngine) {
+	if e.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(e, v1alpha1.EngineFinalizer) {
+		return // it was forgotten when the finalizer was removed
+	}
+	if before, replaced := r.uids.Record(object(e)); replaced {
+		r.forget(before)
+	}
+}
+
+// forgetName drops the state of an engine that does not exist. It is still recorded if another client removed the finalizer.
+func (r *Reconciler) forgetName(key types.NamespacedName) {
+	r.tracer.Forget(key)
+	r.written.Forget(key)
+	metrics.DeleteEngine(key)
+	if o, found := r.uids.Forget(key); found {
+		r.forget(o)
+	}
+}
+
+// forget drops the state of a deleted engine, and publishes its deletion.
+func (r *Reconciler) forget(o contract.Object) {
+	uid := types.UID(o.UID)
+	r.drains.Forget(uid)
+	r.limiter.Release(uid)
+	r.warnings.Forget(uid)
+	r.sets.Forget(uid)
+	metrics.DeleteEngine(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
+	r.Reporter.Delete(o)
+}
+
+func object(e *v1alpha1.FireboltEngine) contract.Object {
+	return workload.Object(e, v1alpha1.GroupVersion.WithKind("FireboltEngine"))
 }
 
 // reportForeignFinalizers reports that foreign finalizers hold children. They do not block the

@@ -162,11 +162,11 @@ func engineOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// enginesOf enqueues the engines that refer to an instance or a class.
+// enginesOf enqueues the engines that refer to an instance or a class. It does not copy them: only names are used.
 func (r *Reconciler) enginesOf(index string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		var list v1alpha1.FireboltEngineList
-		err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
+		err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()}, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to list engines", "index", index, "name", o.GetName())
 			return nil

@@ -14,12 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
-	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/libs/kube/uidtracker"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -29,13 +30,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
+// Reporter publishes observations and, in standalone mode, writes the conditions.
+type Reporter interface {
+	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
+	Delete(object contract.Object)
+}
+
 // Config configures a [Reconciler].
 type Config struct {
 	// Client reads from the cache and writes; APIReader reads from the API server. Secrets are
 	// read by APIReader only, one by one: no Secret is ever cached.
 	Client    client.Client
 	APIReader client.Reader
-	Reporter  *standalone.Reporter
+	Reporter  Reporter
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 	Images    render.Images
@@ -54,6 +61,7 @@ type Reconciler struct {
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltInstance]
 	tracer  *steps.Tracer
+	uids    *uidtracker.Tracker
 	// creation determines why the database has no pod.
 	creation *createfailure.Finder
 }
@@ -70,6 +78,7 @@ func New(cfg Config) *Reconciler {
 			ownedstatus.WithConditions(status.InstanceConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
 		written: mutationcache.New[*v1alpha1.FireboltInstance](cfg.Clock),
 		tracer:  steps.NewTracer("FireboltInstance", cfg.Clock),
+		uids:    uidtracker.New(),
 
 		creation: createfailure.New(cfg.APIReader, cfg.Clock),
 	}
@@ -108,12 +117,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	requeueAfter, err := r.written.Read(ctx, r.Client, req.NamespacedName, s.instance)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			r.tracer.Forget(req.NamespacedName)
-			r.written.Forget(req.NamespacedName)
+			r.forgetName(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
+	r.track(s.instance)
 	read := s.instance.ResourceVersion
 	ctx, end := r.tracer.Start(ctx, s.instance)
 	result, err := r.run(ctx, s)

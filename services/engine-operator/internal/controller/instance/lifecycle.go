@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -20,10 +22,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// findEngines lists the engines that refer to the instance.
+// findEngines lists the engines that refer to the instance. It does not copy them: only names and phases are used.
 func (r *Reconciler) findEngines(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	err := r.Client.List(ctx, &s.engines, client.InNamespace(s.instance.Namespace),
-		client.MatchingFields{r.EngineIndex: s.instance.Name})
+		client.MatchingFields{r.EngineIndex: s.instance.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return steps.Result{}, fmt.Errorf("list engines of instance %q: %w", s.instance.Name, err)
 	}
@@ -63,9 +65,39 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Result{}, fmt.Errorf("remove finalizer of instance %q: %w", i.Name, err)
 	}
-	metrics.DeleteInstance(client.ObjectKeyFromObject(i))
-	r.Reporter.Delete(workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance")))
+	r.uids.Forget(client.ObjectKeyFromObject(i))
+	r.forget(object(i))
 	return steps.Result{Stop: true}, nil
+}
+
+// track records the UID of an instance, and forgets a deleted instance of the same name.
+func (r *Reconciler) track(i *v1alpha1.FireboltInstance) {
+	if i.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(i, v1alpha1.InstanceFinalizer) {
+		return // it was forgotten when the finalizer was removed
+	}
+	if before, replaced := r.uids.Record(object(i)); replaced {
+		r.forget(before)
+	}
+}
+
+// forgetName drops the state of an instance that does not exist. It is still recorded if another client removed the finalizer.
+func (r *Reconciler) forgetName(key types.NamespacedName) {
+	r.tracer.Forget(key)
+	r.written.Forget(key)
+	metrics.DeleteInstance(key)
+	if o, found := r.uids.Forget(key); found {
+		r.forget(o)
+	}
+}
+
+// forget drops the state of a deleted instance, and publishes its deletion.
+func (r *Reconciler) forget(o contract.Object) {
+	metrics.DeleteInstance(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
+	r.Reporter.Delete(o)
+}
+
+func object(i *v1alpha1.FireboltInstance) contract.Object {
+	return workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance"))
 }
 
 // engineNames returns the sorted names of engines.

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/libs/kube/uidtracker"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/trackers"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
@@ -62,7 +63,7 @@ type Reconciler struct {
 	optional optionals
 	// errors and uids are in memory only: losing them in a restart is safe.
 	errors *trackers.Errors
-	uids   *trackers.UIDs
+	uids   *uidtracker.Tracker
 	// details limits the writes of changed details.
 	details *coalesce.Details[types.UID]
 }
@@ -79,7 +80,7 @@ func New(cfg Config) *Reconciler {
 		creation: createfailure.New(cfg.APIReader, cfg.Clock),
 		optional: optionals{missing: trackers.NewMissingKinds()},
 		errors:   trackers.NewErrors(),
-		uids:     trackers.NewUIDs(),
+		uids:     uidtracker.New(),
 		details:  coalesce.New[types.UID](cfg.Clock),
 	}
 }

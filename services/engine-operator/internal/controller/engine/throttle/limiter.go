@@ -45,7 +45,7 @@ type Limiter struct {
 	slots map[types.UID]slot
 	// waiting holds the throttled engines, and when each tried last.
 	waiting map[types.UID]waiter
-	// granted counts the new slots, latest is its value at the latest one of each namespace.
+	// granted counts the new slots, latest is its value at the latest one of each namespace since engines wait.
 	granted uint64
 	latest  map[string]uint64
 }
@@ -101,6 +101,9 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 		return false, false, nil
 	}
 	delete(l.waiting, e.UID)
+	if len(l.waiting) == 0 {
+		clear(l.latest) // the order of the others matters only while engines wait
+	}
 	l.granted++
 	l.latest[e.Namespace] = l.granted
 	l.slots[e.UID] = slot{e.Namespace, number}

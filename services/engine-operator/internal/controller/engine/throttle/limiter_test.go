@@ -3,6 +3,7 @@ package throttle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -183,5 +184,20 @@ func TestNamespacesShareSlotsFairly(t *testing.T) {
 	clock.SetTime(testTime.Add(time.Minute))
 	if !acquires(t, limiter, rollingEngine("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big waits for an engine that no longer exists")
+	}
+}
+
+// The order of namespaces in which no engine waits uses no memory: they may be created and deleted for years.
+func TestLimiterForgetsIdleNamespaces(t *testing.T) {
+	limiter := New(1, &listed{}, clocktesting.NewFakePassiveClock(testTime))
+	for n := range 100 {
+		e := rollingEngine(fmt.Sprintf("n%d", n), "a", v1alpha1.PhaseStable, 0)
+		if !acquires(t, limiter, e) {
+			t.Fatalf("%s gets no slot", e.UID)
+		}
+		limiter.Release(e.UID)
+	}
+	if n := len(limiter.latest); n != 1 {
+		t.Errorf("the limiter has the order of %d namespaces, want only the latest one", n)
 	}
 }

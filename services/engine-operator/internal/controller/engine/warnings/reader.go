@@ -1,4 +1,4 @@
-// Package warnings reads the Warning events of a StatefulSet whose pods are missing, once per interval.
+// Package warnings reads the Warning events of a StatefulSet whose pods are missing, ever less often while they do not change.
 package warnings
 
 import (
@@ -14,15 +14,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
-)
-
-const (
-	// gracePeriod is how long a StatefulSet may lack pods before its events are read, so
-	// that an ordinary creation costs no request.
-	gracePeriod = 3 * time.Second
-	// refreshInterval is how long a result is cached.
-	refreshInterval = 10 * time.Second
 )
 
 // Reader keeps the latest result for each StatefulSet. A restart may lose it.
@@ -35,9 +28,26 @@ type Reader struct {
 }
 
 type cachedWarning struct {
-	set     types.UID
-	at      time.Time
-	warning status.Warning
+	set       types.UID
+	version   string    // resourceVersion of the StatefulSet
+	since, at time.Time // the first and the last read that returned the warning
+	warning   status.Warning
+}
+
+// refreshAt returns when the events of a StatefulSet are read again: at once for another one, soon if it has changed.
+func (h cachedWarning) refreshAt(set *appsv1.StatefulSet) time.Time {
+	switch {
+	case h.set != set.UID:
+		return time.Time{}
+	case h.version != set.ResourceVersion:
+		return h.at.Add(createfailure.Refresh)
+	}
+	return h.at.Add(createfailure.RefreshAfter(h.at.Sub(h.since)))
+}
+
+// isSame reports whether both have the same StatefulSet and the same warning. Each failed attempt changes the message.
+func (h cachedWarning) isSame(o cachedWarning) bool {
+	return h.set == o.set && h.version == o.version && h.warning.Reason == o.warning.Reason && h.warning.Cause == o.warning.Cause
 }
 
 // New returns a Reader of events; the getter reads from the API server.
@@ -67,19 +77,23 @@ func (r *Reader) Forget(uid types.UID) {
 // Latest returns the newest Warning event of the StatefulSet of an engine, and when to read again.
 func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.StatefulSet) (status.Warning, time.Duration, error) {
 	now := r.clock.Now()
-	if age := now.Sub(set.CreationTimestamp.Time); age < gracePeriod {
-		return status.Warning{}, gracePeriod - age, nil
+	if age := now.Sub(set.CreationTimestamp.Time); age < createfailure.GracePeriod {
+		return status.Warning{}, createfailure.GracePeriod - age, nil
 	}
 	h := r.last(engine)
-	if h.set != set.UID || now.Sub(h.at) >= refreshInterval {
+	if !now.Before(h.refreshAt(set)) {
 		found, err := r.list(ctx, set)
 		if err != nil {
-			return status.Warning{}, refreshInterval, err
+			return status.Warning{}, createfailure.Refresh, err
 		}
-		h = cachedWarning{set: set.UID, at: now, warning: found}
+		read := cachedWarning{set: set.UID, version: set.ResourceVersion, since: now, at: now, warning: found}
+		if read.isSame(h) {
+			read.since = h.since
+		}
+		h = read
 		r.store(engine, h)
 	}
-	return h.warning, h.at.Add(refreshInterval).Sub(now), nil
+	return h.warning, h.refreshAt(set).Sub(now), nil
 }
 
 // list reads from the API server instead of a cache: events are many and rarely needed. It reads

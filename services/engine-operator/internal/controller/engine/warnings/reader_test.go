@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 )
 
 // stubEvents answers a list like the API server: by name, and no more than the limit.
@@ -61,6 +62,49 @@ func TestLatestReadsAllEvents(t *testing.T) {
 	}
 	if want := "involvedObject.uid=set,type=Warning"; events.options[0].FieldSelector != want {
 		t.Errorf("field selector = %q, want %q", events.options[0].FieldSelector, want)
+	}
+}
+
+// An exhausted quota may reject the pods of a thousand engines for hours. Each attempt counts in the same event.
+func TestLatestReadsUnchangedEventsLessOften(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	events, clock := &stubEvents{all: []corev1.Event{{Reason: "FailedCreate", Message: "quota"}}}, clocktesting.NewFakePassiveClock(start)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Name: "a-g0", UID: "set", ResourceVersion: "1", CreationTimestamp: metav1.NewTime(start),
+	}}
+	r := New(events, clock)
+	latest := func() (message string, requeue time.Duration) {
+		t.Helper()
+		events.all[0].Count++
+		warning, requeue, err := r.Latest(t.Context(), "engine", set)
+		if err != nil || requeue <= 0 || requeue > createfailure.MaxRefresh {
+			t.Fatalf("again in %s, %v", requeue, err)
+		}
+		clock.SetTime(clock.Now().Add(requeue))
+		return warning.Cause, requeue
+	}
+	for clock.Now().Before(start.Add(time.Hour)) {
+		latest()
+	}
+	if n := len(events.options); n > 25 {
+		t.Errorf("%d lists in an hour, at most 25 are allowed", n)
+	}
+	events.all[0].Message = "webhook"
+	if got, requeue := latest(); got != "webhook" || requeue != createfailure.Refresh {
+		t.Errorf("another event: %q again in %s", got, requeue)
+	}
+	for clock.Now().Before(start.Add(2 * time.Hour)) {
+		latest()
+	}
+	events.all[0].Message, set.ResourceVersion = "service account", "2" // one pod was created
+	clock.SetTime(clock.Now().Add(createfailure.Refresh - createfailure.MaxRefresh))
+	if got, requeue := latest(); got != "service account" || requeue != createfailure.Refresh {
+		t.Errorf("another version: %q again in %s", got, requeue)
+	}
+	events.all[0].Message, set.UID = "quota", "another"
+	clock.SetTime(clock.Now().Add(-createfailure.Refresh))
+	if got, _ := latest(); got != "quota" {
+		t.Errorf("another StatefulSet: %q", got)
 	}
 }
 

@@ -8,40 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
 )
-
-// UIDs maps the name of a Superset to its last object, whose UID is needed after the deletion.
-type UIDs struct {
-	mu      sync.Mutex
-	objects map[types.NamespacedName]contract.Object
-}
-
-// NewUIDs returns an empty tracker.
-func NewUIDs() *UIDs {
-	return &UIDs{objects: map[types.NamespacedName]contract.Object{}}
-}
-
-// Record stores an object and returns the former object of the same name if its UID differs.
-func (u *UIDs) Record(o contract.Object) (before contract.Object, replaced bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-	before, found := u.objects[key]
-	u.objects[key] = o
-	return before, found && before.UID != o.UID
-}
-
-// Forget removes and returns the object of a name.
-func (u *UIDs) Forget(key types.NamespacedName) (contract.Object, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	o, found := u.objects[key]
-	delete(u.objects, key)
-	return o, found
-}
 
 // Errors tracks since when, and with which error, the reconciles of a Superset fail.
 type Errors struct {
