@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,54 +15,87 @@ import (
 
 const showCommand = "templates/command.yaml"
 
-// documentedCommands returns the flags of helm template on docs/commands.md, by service.
-func documentedCommands(t *testing.T) map[string][]string {
+// documentedCommand is a command of docs/commands.md that renders a Job.
+type documentedCommand struct {
+	service string
+	words   []string // of the Job
+	values  bool     // reads the values of a release
+	flags   []string // of helm template, without the values
+}
+
+// name returns the words without flags, for example "bus-verify".
+func (c documentedCommand) name() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return strings.HasPrefix(w, "-") }), "-")
+}
+
+// documentedCommands returns the commands of docs/commands.md, at least one of each chart that has commands.
+func documentedCommands(t *testing.T) (out []documentedCommand) {
 	t.Helper()
-	out := map[string][]string{}
 	for _, line := range installs(t, "docs/commands.md") {
-		_, flags, found := strings.Cut(line.text, "--show-only ")
-		flags, _, _ = strings.Cut(flags, " >")
-		if found {
-			out[line.chart] = strings.Fields("--show-only " + strings.ReplaceAll(flags, "'", ""))
+		text, _, _ := strings.Cut(line.text, " >")
+		_, list, found := strings.Cut(text, "command=[")
+		if !found {
+			continue
 		}
+		text, values := strings.ReplaceAll(text, " --values values.yaml", ""), strings.Contains(text, " --values values.yaml")
+		words := strings.Split(strings.NewReplacer(`"`, "", "]", "", "'", "").Replace(list), ",")
+		out = append(out, documentedCommand{line.chart, words, values, strings.Fields(strings.ReplaceAll(text, "'", ""))[4:]})
 	}
 	files, err := filepath.Glob(filepath.Join(chartsDir, "*", showCommand))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no charts with commands: %v", err)
 	}
 	for _, file := range files {
-		if service := filepath.Base(filepath.Dir(filepath.Dir(file))); out[service] == nil {
+		service := filepath.Base(filepath.Dir(filepath.Dir(file)))
+		if !slices.ContainsFunc(out, func(c documentedCommand) bool { return c.service == service }) {
 			t.Errorf("docs/commands.md renders no command of %s", service)
 		}
 	}
 	return out
 }
 
-// TestGoldenCommands compares the Jobs of docs/commands.md with golden files.
+// TestGoldenCommands compares the Jobs of docs/commands.md with golden files. The binaries accept their flags.
 func TestGoldenCommands(t *testing.T) {
-	for service, flags := range documentedCommands(t) {
-		equalsGolden(t, service+".command", render(t, service, append([]string{"--values", renders(t)[service]["full"]}, flags...)...))
+	for _, c := range documentedCommands(t) {
+		args := c.flags
+		if c.values {
+			kase := "full"
+			if slices.Contains(c.words, "migrate") { // with the Secret of a DSN
+				kase = "namespaces"
+			}
+			args = append([]string{"--values", renders(t)[c.service][kase]}, args...)
+		}
+		got := render(t, c.service, args...)
+		equalsGolden(t, c.service+".command-"+c.name(), got)
+		acceptsFlags(t, c.service, commandJob(t, documents(t, got)).Spec.Template.Spec.Containers[0].Args)
 	}
 }
 
-// The Job has the image of the service. The binary accepts its flags, and those of the command win.
+// acceptsFlags checks that the binary of a service accepts a command line: with --version it parses all flags and exits.
+func acceptsFlags(t *testing.T, service string, args []string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), binary(t, service), append(args, "--version")...).CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), service) {
+		t.Errorf("%v: %v: %s", args, err, out)
+	}
+}
+
+// The Job has the image of the service, and the flags of the command win.
 func TestCommandRunsWithSettings(t *testing.T) {
-	flags := documentedCommands(t)
+	commands := documentedCommands(t)
 	each(t, func(t *testing.T, service, caseName, values string) {
 		t.Helper()
-		if flags[service] == nil || service == "status-aggregator" && caseName != "full" { // the others set no identity
+		i := slices.IndexFunc(commands, func(c documentedCommand) bool { return c.service == service && c.values })
+		if i < 0 || service == "status-aggregator" && caseName != "full" { // the others set no identity
 			return
 		}
-		set := append([]string{"--values", values, "--set", "image.tag=9.9.9,command={" + words(t, flags[service]) + ",--nats-url=nats://mine:1}"}, flags[service][:2]...)
-		pod := commandJob(t, documents(t, render(t, service, set...))).Spec.Template.Spec
-		container := pod.Containers[0]
+		command := strings.Join(commands[i].words, ",") + ",--nats-url=nats://mine:1"
+		docs := documents(t, render(t, service, "--values", values, "--show-only", showCommand, "--set", "image.tag=9.9.9,command={"+command+"}"))
+		container := commandJob(t, docs).Spec.Template.Spec.Containers[0]
 		if !strings.HasSuffix(container.Image, "/"+service+":9.9.9") {
 			t.Errorf("image %s", container.Image)
 		}
-		out, err := exec.CommandContext(t.Context(), binary(t, service), append(container.Args, "--version")...).CombinedOutput()
-		if err != nil || !strings.HasPrefix(string(out), service) {
-			t.Errorf("%v: %v: %s", container.Args, err, out)
-		}
+		acceptsFlags(t, service, container.Args)
 		last := ""
 		for _, arg := range container.Args {
 			if url, found := strings.CutPrefix(arg, "--nats-url="); found {
@@ -72,16 +106,6 @@ func TestCommandRunsWithSettings(t *testing.T) {
 			t.Errorf("--nats-url is %q: %v", last, container.Args)
 		}
 	})
-}
-
-// words returns the words of a documented command, separated by commas.
-func words(t *testing.T, flags []string) string {
-	t.Helper()
-	list, found := strings.CutPrefix(flags[len(flags)-1], "command=[")
-	if !found {
-		t.Fatalf("no command in %v", flags)
-	}
-	return strings.ReplaceAll(strings.TrimSuffix(list, "]"), `"`, "")
 }
 
 func commandJob(t *testing.T, docs []*unstructured.Unstructured) *batchv1.Job {

@@ -16,7 +16,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 	env := map[string]int{
 		"MutatingAdmissionPolicyBinding": 1, "MutatingWebhookConfiguration": 1, "ValidatingWebhookConfiguration": 1,
 		"Deployment":     2,
-		"ServiceAccount": 3, "Role": 3, "RoleBinding": 3, "ClusterRole": 3, "ClusterRoleBinding": 3,
+		"ServiceAccount": 3, "NetworkPolicy": 3, "Role": 3, "RoleBinding": 3, "ClusterRole": 3, "ClusterRoleBinding": 3,
 		"Job": 4,
 	}
 	each(t, func(t *testing.T, service, _, values string) {

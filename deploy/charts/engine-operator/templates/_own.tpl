@@ -14,7 +14,9 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.userRoles" }}{{ end }}
+{{- define "own.userRoles" -}}
+- user_roles.yaml
+{{- end }}
 
 {{- define "own.args" }}
 {{- with .Values.images.engine }}

@@ -59,11 +59,14 @@
 - --mysql-user={{ .user }}
 - --mysql-database={{ .name }}
 - --mysql-password-file=/etc/flotilla/database-password/{{ .passwordSecret.key }}
+{{- end }}
 {{- if .tls.enabled }}
 - --mysql-tls
 {{- end }}
 {{- with .tls.secretName }}
+{{- if not $.Values.database.tls.publicCA }}
 - --mysql-tls-ca-file=/etc/flotilla/database-tls/ca.crt
+{{- end }}
 {{- if $.Values.database.tls.clientCertificate }}
 - --mysql-tls-cert-file=/etc/flotilla/database-tls/tls.crt
 - --mysql-tls-key-file=/etc/flotilla/database-tls/tls.key
@@ -71,7 +74,6 @@
 {{- end }}
 {{- with .tls.serverName }}
 - --mysql-tls-server-name={{ . }}
-{{- end }}
 {{- end }}
 {{- if .maxOpenConns }}
 - --mysql-max-open-conns={{ .maxOpenConns }}
@@ -100,10 +102,10 @@
 {{- if .host }}
 - name: database-password
   secret: {secretName: {{ .passwordSecret.name }}}
+{{- end }}
 {{- with .tls.secretName }}
 - name: database-tls
   secret: {secretName: {{ . }}}
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -119,12 +121,7 @@ required one, while the command names what it lacks, or does not need it. */}}
 {{- end }}
 
 {{- define "own.commandEnv" }}
-{{- $env := list }}
-{{- range concat (include "own.env" . | fromYamlArray) (include "flotilla.busEnv" (dict "as" .Values.bus) | fromYamlArray) }}
-{{- $_ := set .valueFrom.secretKeyRef "optional" true }}
-{{- $env = append $env . }}
-{{- end }}
-{{- toYaml $env }}
+{{- include "flotilla.optionalEnv" (concat (include "own.env" . | fromYamlArray) (include "flotilla.busEnv" (dict "as" .Values.bus) | fromYamlArray)) }}
 {{- end }}
 
 {{- define "own.commandVolumes" }}
@@ -137,17 +134,21 @@ required one, while the command names what it lacks, or does not need it. */}}
 {{- end }}
 
 {{- define "own.check" }}
+{{- $stores := include "own.stores" . }}
 {{- with .Values.database }}
 {{- if and .dsnSecret.name .host }}{{ fail "database.dsnSecret.name and database.host exclude each other" }}{{ end }}
 {{- if .host }}
 {{- if not .user }}{{ fail "database.user is required with database.host" }}{{ end }}
 {{- if not .name }}{{ fail "database.name is required with database.host" }}{{ end }}
 {{- if not .passwordSecret.name }}{{ fail "database.passwordSecret.name is required with database.host" }}{{ end }}
+{{- else if or .user .name .passwordSecret.name }}{{ fail "database.user, database.name and database.passwordSecret.name need database.host: without it they are not used" }}
 {{- end }}
-{{- if and (not .host) (or .tls.enabled .tls.secretName .tls.serverName) }}{{ fail "database.tls needs database.host: a DSN sets tls=true itself" }}{{ end }}
-{{- if and .tls.clientCertificate (not .tls.secretName) }}{{ fail "database.tls.clientCertificate needs database.tls.secretName" }}{{ end }}
+{{- include "flotilla.checkTLS" (dict "tls" .tls "name" "database.tls") }}
+{{- if and (not $stores) (or .tls.enabled .tls.secretName .tls.serverName) }}{{ fail "database.tls needs database.dsnSecret.name or database.host" }}{{ end }}
 {{- end }}
-{{- $stores := include "own.stores" . }}
+{{- $epoch := toDate "2006" "1970" }}
+{{- $retention := sub (mustDateModify .Values.retention $epoch).UnixNano $epoch.UnixNano }}
+{{- if and (gt $retention 0) (lt $retention 3600000000000) }}{{ fail (printf "retention must be 0s or at least 1h, got %s: the ingester exits otherwise" .Values.retention) }}{{ end }}
 {{- if and .Values.webhooks.enabled (not $stores) }}{{ fail "webhooks.enabled needs database.dsnSecret.name or database.host: without it the finalizer is never removed" }}{{ end }}
 {{- if and .Values.webhooks.enabled (has .Values.admissionPolicy (list "v1" "v1beta1")) }}{{ fail "webhooks.enabled and admissionPolicy=v1 or v1beta1 exclude each other: both add the finalizer" }}{{ end }}
 {{- if and (has .Values.admissionPolicy (list "v1" "v1beta1")) (not $stores) }}{{ fail "admissionPolicy needs database.dsnSecret.name or database.host: without it the finalizer is never removed" }}{{ end }}

@@ -5,7 +5,8 @@
 {{- if and $v.bus.url $v.bus.urlSecret.name }}{{ fail "bus.url and bus.urlSecret.name exclude each other" }}{{ end }}
 {{- if and $bus (not $v.cluster.name) }}{{ fail "cluster.name is required with bus.url and bus.urlSecret: it names this cluster on the bus" }}{{ end }}
 {{- if and $v.bus.credentialsSecret.name $v.bus.nkeySecret.name }}{{ fail "bus.credentialsSecret.name and bus.nkeySecret.name exclude each other" }}{{ end }}
-{{- if and $v.bus.tls.clientCertificate (not $v.bus.tls.secretName) }}{{ fail "bus.tls.clientCertificate needs bus.tls.secretName" }}{{ end }}
+{{- include "flotilla.checkTLS" (dict "tls" $v.bus.tls "name" "bus.tls") }}
+{{- if and (not $bus) (or $v.bus.credentialsSecret.name $v.bus.nkeySecret.name $v.bus.tls.secretName) }}{{ fail "bus.credentialsSecret, bus.nkeySecret and bus.tls need bus.url or bus.urlSecret.name: without it the service runs standalone" }}{{ end }}
 {{- if and (gt (int $v.replicas) 1) (not $v.leaderElection.enabled) }}{{ fail "replicas above 1 need leaderElection.enabled" }}{{ end }}
 {{- if and $v.watchNamespaces $v.watchNamespaceSelector }}{{ fail "watchNamespaces and watchNamespaceSelector exclude each other" }}{{ end }}
 {{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}{{ fail "serviceAccount.name is required with serviceAccount.create=false" }}{{ end }}
@@ -28,4 +29,9 @@
 {{- if and .release (not $v.rbac.create) }}{{ fail "uninstall.release needs rbac.create, since its Job has roles of its own: with rbac.create=false set uninstall.release=false, and run remove-finalizers yourself when you uninstall" }}{{ end }}
 {{- end }}
 {{- include "own.check" . }}
+{{- end }}
+
+{{- define "flotilla.checkTLS" }}
+{{- if and .tls.clientCertificate (not .tls.secretName) }}{{ fail (printf "%s.clientCertificate needs %s.secretName" .name .name) }}{{ end }}
+{{- if and .tls.publicCA (not .tls.clientCertificate) }}{{ fail (printf "%s.publicCA is for %s.clientCertificate: without a client certificate, leave %s.secretName empty" .name .name .name) }}{{ end }}
 {{- end }}

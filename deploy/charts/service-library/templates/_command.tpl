@@ -15,6 +15,6 @@ of the user come last, so they override those of the values. */}}
 {{- include "flotilla.selectorRole" (dict "root" $root "account" $name) }}
 {{- end }}
 {{- end }}
-{{- include "flotilla.job" (dict "root" $root "name" $name "account" $name "token" $.token "once" true "args" (concat (list (first .)) $args (rest .)) "env" $.env "volumes" $.volumes) }}
+{{- include "flotilla.job" (dict "root" $root "name" $name "account" $name "token" $.token "once" true "optional" true "args" (concat (list (first .)) $args (rest .)) "env" $.env "volumes" $.volumes) }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* Jobs with the image of the service, and their ServiceAccounts. "annotations" are those of a hook. */}}
+{{/* Jobs with the image of the service, their ServiceAccounts and NetworkPolicies. "annotations" are those of a hook. */}}
 
 {{- define "flotilla.jobAccount" }}
 ---
@@ -12,10 +12,25 @@ metadata:
   annotations: {{- . | nindent 4 }}
   {{- end }}
 automountServiceAccountToken: false
+{{- include "flotilla.jobNetworkPolicy" . }}
 {{- end }}
 
-{{/* "token" is false if the Job does not use the API server, "once" is true if a failed pod is not replaced. */}}
+{{/* Environment variables whose Secrets and ConfigMaps are optional. */}}
+{{- define "flotilla.optionalEnv" }}
+{{- $env := deepCopy . }}
+{{- range $env }}
+{{- range $kind, $source := .valueFrom }}
+{{- if has $kind (list "secretKeyRef" "configMapKeyRef") }}{{ $_ := set $source "optional" true }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toYaml $env }}
+{{- end }}
+
+{{/* "token" is false if the Job does not use the API server, "once" is true if a failed pod is not replaced, "optional"
+is true if the Job runs without the Secrets of extraEnv. */}}
 {{- define "flotilla.job" }}
+{{- $extra := .root.Values.extraEnv }}
+{{- if .optional }}{{ $extra = include "flotilla.optionalEnv" $extra | fromYamlArray }}{{ end }}
 ---
 apiVersion: batch/v1
 kind: Job
@@ -33,6 +48,12 @@ spec:
       labels:
         app.kubernetes.io/name: {{ .name }}
         app.kubernetes.io/instance: {{ .root.Release.Name }}
+        {{- with .root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .root.Values.podAnnotations }}
+      annotations: {{- toYaml . | nindent 8 }}
+      {{- end }}
     spec:
       restartPolicy: {{ if .once }}Never{{ else }}OnFailure{{ end }}
       serviceAccountName: {{ .account }}
@@ -49,7 +70,8 @@ spec:
             {{- toYaml .args | nindent 12 }}
             - --log-level={{ .root.Values.log.level }}
             - --log-format={{ .root.Values.log.format }}
-          {{- with .env }}
+          {{- /* The last value of a name is used: the Job keeps the credentials of its own settings. */}}
+          {{- with concat $extra (.env | default list) }}
           env: {{- toYaml . | nindent 12 }}
           {{- end }}
           {{- with .root.Values.resources }}

@@ -48,3 +48,29 @@ spec:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* The egress of a Job, with the annotations of its hook: the policy of the chart does not exist before the first
+installation, and its Job may be in a namespace that denies egress by default. */}}
+{{- define "flotilla.jobNetworkPolicy" }}
+{{- $policy := .root.Values.networkPolicy }}
+{{- if and $policy.enabled $policy.egress }}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "flotilla.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- . | nindent 4 }}
+  {{- end }}
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: {{ .name }}
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+  policyTypes:
+    - Egress
+  egress: {{- toYaml $policy.egress | nindent 4 }}
+{{- end }}
+{{- end }}

@@ -1,11 +1,8 @@
 {{/* Parts of the pods of a service and of its Jobs. */}}
 
+{{/* helm upgrade --reuse-values has no defaults of a newer chart. */}}
 {{- define "flotilla.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: {type: RuntimeDefault}
+{{ required "podSecurityContext is missing: set single keys to null, and upgrade with --reset-then-reuse-values instead of --reuse-values" .Values.podSecurityContext | toYaml }}
 {{- end }}
 
 {{- define "flotilla.containerSecurity" -}}
@@ -49,7 +46,9 @@ identity: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 - --nats-nkey=/etc/flotilla/bus-nkey/{{ $.as.nkeySecret.key }}
 {{- end }}
 {{- with .as.tls.secretName }}
+{{- if not $.as.tls.publicCA }}
 - --nats-ca=/etc/flotilla/bus-tls/ca.crt
+{{- end }}
 {{- if $.as.tls.clientCertificate }}
 - --nats-cert=/etc/flotilla/bus-tls/tls.crt
 - --nats-key=/etc/flotilla/bus-tls/tls.key

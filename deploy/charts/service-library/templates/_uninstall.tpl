@@ -51,7 +51,7 @@ fails while the service holds its Lease, and is retried. */}}
 {{- include "flotilla.selectorRole" (dict "root" $root "account" $name "annotations" $before) }}
 {{- $args := list "remove-finalizers" (printf "--leader-election-namespace=%s" $root.Release.Namespace) }}
 {{- with include "flotilla.namespacesFlag" $root }}{{ $args = append $args . }}{{ end }}
-{{- include "flotilla.job" (dict "root" $root "name" $name "account" $name "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
+{{- include "flotilla.job" (dict "root" $root "name" $name "account" $name "optional" true "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
 {{- end }}
 
 {{/* Objects that the service created at run time: its Leases, and the certificates of its webhooks. */}}

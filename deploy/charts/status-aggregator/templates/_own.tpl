@@ -18,12 +18,12 @@
 
 {{- define "own.check" }}
 {{- $bus := .Values.bus }}
-{{- if not (or $bus.url $bus.urlSecret.name) }}{{ fail "bus.url or bus.urlSecret.name is required: without a bus there is nothing to aggregate" }}{{ end }}
+{{- if not (or $bus.url $bus.urlSecret.name .Values.command) }}{{ fail "bus.url or bus.urlSecret.name is required: without a bus there is nothing to aggregate" }}{{ end }}
 {{- $job := $bus.bootstrapJob }}
 {{- if and $job.url $job.urlSecret.name }}{{ fail "bus.bootstrapJob.url and bus.bootstrapJob.urlSecret.name exclude each other" }}{{ end }}
 {{- if and (or $job.enabled .Values.command) (not (or $job.url $job.urlSecret.name)) }}{{ fail "bus.bootstrapJob.url or bus.bootstrapJob.urlSecret.name is required with bus.bootstrapJob.enabled and with command" }}{{ end }}
 {{- if and $job.credentialsSecret.name $job.nkeySecret.name }}{{ fail "bus.bootstrapJob.credentialsSecret.name and bus.bootstrapJob.nkeySecret.name exclude each other" }}{{ end }}
-{{- if and $job.tls.clientCertificate (not $job.tls.secretName) }}{{ fail "bus.bootstrapJob.tls.clientCertificate needs bus.bootstrapJob.tls.secretName" }}{{ end }}
+{{- include "flotilla.checkTLS" (dict "tls" $job.tls "name" "bus.bootstrapJob.tls") }}
 {{- end }}
 
 {{- define "own.notes" }}
