@@ -29,8 +29,9 @@ const (
 	// GracePeriod is how long a new workload may lack pods before events are read, so that an
 	// ordinary creation costs no request.
 	GracePeriod = 3 * time.Second
-	// Refresh is the lifetime of a new result, MaxRefresh that of a result that has not changed for long.
-	Refresh    = 10 * time.Second
+	// Refresh is the lifetime of a new result.
+	Refresh = 10 * time.Second
+	// MaxRefresh is the lifetime of a result that has not changed for long.
 	MaxRefresh = 5 * time.Minute
 )
 

@@ -4,11 +4,11 @@ package dbtest
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"testing"
 
+	"github.com/jmoiron/sqlx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
@@ -123,20 +123,15 @@ func CountReads(t testing.TB, db *sql.DB) func() int {
 	db.SetMaxOpenConns(1)
 	total := func() (n int) {
 		t.Helper()
-		rows, err := db.QueryContext(t.Context(), "SHOW SESSION STATUS LIKE 'Handler_read%'")
-		if err != nil {
+		var counters []struct {
+			Name  string `db:"Variable_name"`
+			Value int    `db:"Value"`
+		}
+		if err := sqlx.NewDb(db, "mysql").SelectContext(t.Context(), &counters, "SHOW SESSION STATUS LIKE 'Handler_read%'"); err != nil {
 			t.Fatal(err)
 		}
-		for rows.Next() {
-			var name string
-			var count int
-			if err := rows.Scan(&name, &count); err != nil {
-				t.Fatal(err)
-			}
-			n += count
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
+		for _, c := range counters {
+			n += c.Value
 		}
 		return n
 	}

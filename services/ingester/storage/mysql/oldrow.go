@@ -58,7 +58,7 @@ func (b *backfill) next(ctx context.Context) (out []candidate, err error) {
 
 // selects reports whether a row is to be rewritten.
 func (b *backfill) selects(c candidate) bool {
-	return !(b.options.ExcludeDeleted && c.DeleteTime.Valid) &&
+	return (!b.options.ExcludeDeleted || !c.DeleteTime.Valid) &&
 		(len(b.options.NameSpaces) == 0 || slices.Contains(b.options.NameSpaces, c.Namespace))
 }
 
@@ -75,7 +75,7 @@ func (b *backfill) read(ctx context.Context, uids []string) (out []*oldRow, err 
 	for _, c := range b.kind.Columns {
 		names = append(names, schema.Quote(c.Name))
 	}
-	query := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Quote(b.kind.Table) +
+	query := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Quote(b.kind.Table) + //nolint:gosec // names of the schema; values are arguments
 		" WHERE uid IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(uids)), ", ") + ") ORDER BY create_time, uid"
 	result, err := b.s.db.QueryContext(ctx, query, args...)
 	if err != nil {
