@@ -130,8 +130,10 @@ func TestPagesReadOnlyTheirRows(t *testing.T) {
 					if err := s.List(t.Context(), kind, tc.namespace, &options, &storage.ListOptionsExt{OrderBy: tc.order}, &answer); err != nil || len(answer.Items) != limit {
 						t.Fatalf("page %d has %d objects, error %v", page, len(answer.Items), err)
 					}
-					if n := reads(); n > 1001+1001+8*limit { // a count of the label, one of the remaining rows, and the page
-						t.Errorf("page %d caused %d reads", page, n)
+					// A count of the label, one of the remaining rows, the page, and what MySQL reads from the start while
+					// that is a few percent of the rows.
+					if n, bound := reads(), 1001+1001+8*limit+live/10; n > bound {
+						t.Errorf("page %d caused %d reads, want at most %d", page, n, bound)
 					}
 					options.Continue = answer.Continue
 				}
