@@ -88,8 +88,8 @@ up() {
   cat << END
 Flotilla runs next to the kind cluster $name:
   export KUBECONFIG=$dir/kubeconfig NATS_URL=nats://127.0.0.1:${FLOTILLA_NATS_PORT:-4222}
-  kubectl apply -f deploy/samples/superset-operator/development.yaml
   docker compose logs -f superset-operator
+The samples need a database and an image with its driver: docs/installing.md#run-a-first-superset.
 The engine operator is not in the network of the pods: set spec.metricScrapeMode: ApiserverProxy on each FireboltInstance.
 END
 }
