@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/metrics"
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/nkey"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // drainTimeout limits how long Close waits if its context has a later deadline or none.
@@ -23,6 +26,10 @@ const drainTimeout = 10 * time.Second
 
 // deniedTTL is the time after a denial in which a publish without a reply counts as denied.
 const deniedTTL = time.Minute
+
+// maxDeniedLogged is the number of denied subjects from which further ones are not logged, only counted: if a kind is
+// denied, each of its objects has a subject.
+const maxDeniedLogged = 20
 
 // asyncTimeout is longer than callers wait for the acknowledgment of an asynchronous publish. Without it, those that are
 // never acknowledged, such as denied ones, would be kept, and after 4,000 of them no other would be sent.
@@ -43,6 +50,7 @@ type Conn struct {
 	publishers  []*Publisher
 	onReconnect []func()
 	denied      map[string]time.Time // subjects that the server denied, and when
+	pruned      time.Time            // when expired subjects were last removed from denied
 }
 
 // Connect starts to connect and returns at once, or after the dial timeout if the
@@ -154,13 +162,23 @@ func (c *Conn) asyncError(err error) {
 	}
 	subject := quoted(err.Error())
 	c.metrics.Denied.Inc()
-	c.mu.Lock()
-	_, known := c.denied[subject]
-	c.denied[subject] = c.cfg.Clock.Now()
-	c.mu.Unlock()
-	if !known {
+	if c.recordDenied(subject) {
 		c.log.Error(err, "NATS permission violation", "subject", subject)
 	}
+}
+
+// recordDenied records a denial, and reports whether to log it. It removes expired subjects, whose objects may no longer exist.
+func (c *Conn) recordDenied(subject string) bool {
+	now := c.cfg.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.pruned) > deniedTTL {
+		maps.DeleteFunc(c.denied, func(_ string, at time.Time) bool { return now.Sub(at) > deniedTTL })
+		c.pruned = now
+	}
+	_, known := c.denied[subject]
+	c.denied[subject] = now
+	return !known && len(c.denied) <= maxDeniedLogged
 }
 
 // Denied reports whether the server recently denied this client the subject. Without it
@@ -181,4 +199,45 @@ func quoted(s string) string {
 	_, remainder, _ := strings.Cut(s, `"`)
 	subject, _, _ := strings.Cut(remainder, `"`)
 	return subject
+}
+
+// lastEpoch returns the epoch of the newest observation that matches the filter, or 0
+// when there is none.
+func (c *Conn) lastEpoch(filter string) (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
+	defer cancel()
+	reply, err := c.lastObservation(ctx, filter)
+	if err != nil || len(reply.Data) == 0 {
+		return 0, err // no data: 404
+	}
+	_, obs, err := contract.Decode[contract.Observation](reply.Data)
+	if err != nil {
+		c.log.Error(err, "Failed to decode the last observation", "filter", filter)
+		return 0, nil
+	}
+	return obs.Epoch, nil
+}
+
+// lastSequence returns the sequence of the newest observation that matches the filter, or 0
+// when there is none.
+func (c *Conn) lastSequence(ctx context.Context, filter string) (uint64, error) {
+	reply, err := c.lastObservation(ctx, filter)
+	if err != nil || reply.Header.Get("Status") == "404" {
+		return 0, err
+	}
+	sequence, err := strconv.ParseUint(reply.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read sequence of last message: %w", err)
+	}
+	return sequence, nil
+}
+
+// lastObservation requests the newest message that matches the filter. An observer has no
+// permission for a request that is less specific.
+func (c *Conn) lastObservation(ctx context.Context, filter string) (*nats.Msg, error) {
+	reply, err := c.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil)
+	if err != nil {
+		return nil, fmt.Errorf("get last message: %w", err)
+	}
+	return reply, nil
 }

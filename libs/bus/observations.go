@@ -8,16 +8,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/epoch"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TombstoneTTL is the TTL of the tombstone of a deleted object.
+// TombstoneTTL is the TTL of the tombstone of a deleted object, on the bus and while it waits to be published. Readers detect
+// deletions without a tombstone by comparing with the cluster: they may have been down for longer.
 const TombstoneTTL = time.Hour
+
+// tombstonePruneEvery is the minimum interval between searches for expired tombstones.
+const tombstonePruneEvery = time.Minute
 
 const headerTTL = "Nats-TTL"
 
@@ -33,12 +35,14 @@ type ObservationPublisher struct {
 
 	mu      sync.Mutex
 	objects map[string]*observed // by subject
+	pruned  time.Time            // when expired tombstones were last removed
 }
 
 // observed is the observation of one object that was last offered.
 type observed struct {
 	observation contract.Observation
 	deleted     bool
+	deletedAt   time.Time         // of the tombstone
 	cause       trace.SpanContext // of the newest offer
 	seq         uint64
 	unacked     int    // offers that no acknowledged message covers yet
@@ -125,7 +129,29 @@ func (o *ObservationPublisher) record(subject string, obs contract.Observation, 
 	}
 	last.observation, last.deleted, last.cause = obs, deleted, cause
 	last.unacked++
+	if deleted {
+		now := o.p.conn.cfg.Clock.Now()
+		last.deletedAt = now
+		o.pruneTombstones(now)
+	}
 	return true
+}
+
+// pruneTombstones drops the tombstones that could not be published before they expired. The caller holds the lock.
+func (o *ObservationPublisher) pruneTombstones(now time.Time) {
+	if now.Sub(o.pruned) < tombstonePruneEvery {
+		return
+	}
+	o.pruned = now
+	expired := map[string]bool{}
+	for subject, last := range o.objects {
+		if last.deleted && now.Sub(last.deletedAt) >= TombstoneTTL {
+			expired[subject] = true
+		}
+	}
+	for _, subject := range o.p.cancel(expired) {
+		delete(o.objects, subject)
+	}
 }
 
 // republishAll offers all observations again.
@@ -236,45 +262,4 @@ func sameObservation(a, b contract.Observation) bool {
 		o.Epoch, o.Seq, o.Coalesced = 0, 0, 0
 	}
 	return reflect.DeepEqual(a, b)
-}
-
-// lastEpoch returns the epoch of the newest observation that matches the filter, or 0
-// when there is none.
-func (c *Conn) lastEpoch(filter string) (int64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
-	defer cancel()
-	reply, err := c.lastObservation(ctx, filter)
-	if err != nil || len(reply.Data) == 0 {
-		return 0, err // no data: 404
-	}
-	_, obs, err := contract.Decode[contract.Observation](reply.Data)
-	if err != nil {
-		c.log.Error(err, "Failed to decode the last observation", "filter", filter)
-		return 0, nil
-	}
-	return obs.Epoch, nil
-}
-
-// lastSequence returns the sequence of the newest observation that matches the filter, or 0
-// when there is none.
-func (c *Conn) lastSequence(ctx context.Context, filter string) (uint64, error) {
-	reply, err := c.lastObservation(ctx, filter)
-	if err != nil || reply.Header.Get("Status") == "404" {
-		return 0, err
-	}
-	sequence, err := strconv.ParseUint(reply.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read sequence of last message: %w", err)
-	}
-	return sequence, nil
-}
-
-// lastObservation requests the newest message that matches the filter. An observer has no
-// permission for a request that is less specific.
-func (c *Conn) lastObservation(ctx context.Context, filter string) (*nats.Msg, error) {
-	reply, err := c.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil)
-	if err != nil {
-		return nil, fmt.Errorf("get last message: %w", err)
-	}
-	return reply, nil
 }

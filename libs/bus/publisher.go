@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,6 +109,31 @@ func (p *Publisher) Enqueue(subject string, build func() (Message, error)) {
 	p.queue(e)
 	p.mu.Unlock()
 	p.notify()
+}
+
+// cancel drops the messages of the subjects, except those that are being sent. It returns the subjects without a message.
+func (p *Publisher) cancel(subjects map[string]bool) []string {
+	if len(subjects) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var canceled []string
+	for subject := range subjects {
+		e := p.entries[subject]
+		if e != nil && e.sending {
+			continue
+		}
+		canceled = append(canceled, subject)
+		if e != nil {
+			delete(p.entries, subject)
+			p.conn.metrics.Outbox.Dec()
+		}
+	}
+	dropped := func(e *entry) bool { return p.entries[e.subject] != e }
+	p.ready = slices.DeleteFunc(p.ready, dropped)
+	p.delayed = slices.DeleteFunc(p.delayed, dropped)
+	return canceled
 }
 
 // OnReset adds a function that runs after a stream reset, or when messages may be lost: the caller must offer its whole
