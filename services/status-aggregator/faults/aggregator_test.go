@@ -237,9 +237,13 @@ func (a *aggregator) holds() bool {
 	return !a.renewed.IsZero() && a.w.now().Sub(a.renewed) < lease.Duration-5*time.Second
 }
 
-func (a *aggregator) purge(r contract.Ref, upTo uint64) error {
-	if m, ok := a.w.last[r.Name]; ok && a.w.busUp && a.streamGeneration == a.w.streamGeneration && m.sequence <= upTo {
+func (a *aggregator) purge(r contract.Ref, upTo uint64, done func()) error {
+	if !a.w.busUp || a.streamGeneration != a.w.streamGeneration {
+		return nil // a resync repeats it
+	}
+	if m, ok := a.w.last[r.Name]; ok && m.sequence <= upTo {
 		delete(a.w.last, r.Name)
 	}
+	done()
 	return nil
 }

@@ -125,7 +125,7 @@ func (p *parts) addIngest() {
 func (p *parts) addWatcher() {
 	p.watcher = observe.New(observe.Config{
 		Cache: p.cfg.Manager.GetCache(), APIReader: p.cfg.Manager.GetAPIReader(),
-		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock,
+		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock, Connected: p.cfg.Bus.Connected,
 		OnObject: p.queue.Add,
 		OnKind:   func(registry.Kind) { p.resync.all() },
 	})

@@ -90,8 +90,9 @@ func (i *Ingest) Start(ctx context.Context) error {
 // tombstone of the operator expires by itself, but an operator that was removed before it
 // published one leaves its last observation forever. sequence is the stream sequence of the
 // newest observation received before the object was not found. Later observations, which may belong
-// to a successor, stay.
-func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64) error {
+// to a successor, stay. done is called after the purge, and also if the permission for it is missing. It is not called if the
+// purge fails or too many are pending: then the caller must request it again.
+func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64, done func()) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
 	if !ok || sequence == 0 {
 		return nil
@@ -100,7 +101,7 @@ func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	i.tombstones.enqueue(subject, sequence)
+	i.tombstones.enqueue(subject, sequence, done)
 	return nil
 }
 

@@ -24,8 +24,8 @@ const (
 // errOtherStream reports that the sequence belongs to an earlier state of the stream.
 var errOtherStream = errors.New("the stream was re-created or reset")
 
-// tombstonePurger purges the observations of deleted objects in the background. Observations that it cannot
-// purge are received again when the stream is read from the start.
+// tombstonePurger purges the observations of deleted objects in the background. It drops a request that fails: the caller
+// keeps the object until done is called, and requests the purge again.
 type tombstonePurger struct {
 	bus     Bus
 	metrics *metrics.Metrics
@@ -39,6 +39,7 @@ type tombstonePurger struct {
 type purgeRequest struct {
 	subject          string
 	sequence         uint64
+	done             func()
 	streamGeneration int
 }
 
@@ -59,9 +60,10 @@ func (s *tombstonePurger) now() int {
 	return s.streamGeneration
 }
 
-func (s *tombstonePurger) enqueue(subject string, sequence uint64) {
+// enqueue requests a purge. done is called once the purge need not be requested again.
+func (s *tombstonePurger) enqueue(subject string, sequence uint64, done func()) {
 	select {
-	case s.queue <- purgeRequest{subject, sequence, s.now()}:
+	case s.queue <- purgeRequest{subject, sequence, done, s.now()}:
 	default:
 		s.metrics.Purged.WithLabelValues("dropped").Inc()
 	}
@@ -74,7 +76,11 @@ func (s *tombstonePurger) run(ctx context.Context) error {
 			return nil
 		case next := <-s.queue:
 			err := s.purge(ctx, next)
-			s.metrics.Purged.WithLabelValues(s.outcome(err)).Inc()
+			outcome := s.outcome(err)
+			if outcome == outcomePurged || outcome == outcomeDenied {
+				s.finish(next)
+			}
+			s.metrics.Purged.WithLabelValues(outcome).Inc()
 			if err != nil {
 				logr.FromContextOrDiscard(ctx).Info("Failed to purge observations of deleted object",
 					"subject", next.subject, "reason", err.Error())
@@ -100,14 +106,29 @@ func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
 	return nil
 }
 
+// finish calls done, unless the sequence has become invalid.
+func (s *tombstonePurger) finish(r purgeRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.streamGeneration == s.streamGeneration {
+		r.done()
+	}
+}
+
+// Outcomes of a purge after which it is not repeated. Without the permission it would never succeed, and keep the object.
+const (
+	outcomePurged = "purged"
+	outcomeDenied = "denied"
+)
+
 func (s *tombstonePurger) outcome(err error) string {
 	switch {
 	case err == nil:
-		return "purged"
+		return outcomePurged
 	case errors.Is(err, errOtherStream):
 		return "dropped"
 	case s.bus.Denied(purgeSubject):
-		return "denied"
+		return outcomeDenied
 	default:
 		return bus.Result(nil, err)
 	}

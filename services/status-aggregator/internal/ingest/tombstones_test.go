@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,6 +28,7 @@ type purgerEnv struct {
 	conn       *bus.Conn
 	tombstones *tombstonePurger
 	metrics    *metrics.Metrics
+	done       atomic.Int32
 }
 
 func newPurgerEnv(t *testing.T, options ...natstest.Option) *purgerEnv {
@@ -66,6 +68,10 @@ func (b *purgerEnv) store(body string) uint64 {
 	return ack.Sequence
 }
 
+func (b *purgerEnv) enqueue(sequence uint64) {
+	b.tombstones.enqueue(subject, sequence, func() { b.done.Add(1) })
+}
+
 // last returns the body of the subject's message; empty for none.
 func (b *purgerEnv) last() string {
 	b.t.Helper()
@@ -83,7 +89,8 @@ func (b *purgerEnv) last() string {
 	return string(m.Data)
 }
 
-func (b *purgerEnv) want(outcome, body string) {
+// want waits for an outcome. done must have been called unless the purge must be requested again.
+func (b *purgerEnv) want(outcome, body string, done int32) {
 	b.t.Helper()
 	expect.Eventually(b.t, expect.Long, func() error {
 		if n := testutil.ToFloat64(b.metrics.Purged.WithLabelValues(outcome)); n != 1 {
@@ -94,25 +101,28 @@ func (b *purgerEnv) want(outcome, body string) {
 	if got := b.last(); got != body {
 		b.t.Errorf("the subject holds %q, want %q", got, body)
 	}
+	if got := b.done.Load(); got != done {
+		b.t.Errorf("done was called %d times, want %d", got, done)
+	}
 }
 
 func TestTombstonePurger(t *testing.T) {
 	t.Run("purges a received tombstone", func(t *testing.T) {
 		b := newPurgerEnv(t)
-		b.tombstones.enqueue(subject, b.store("old"))
-		b.want("purged", "")
+		b.enqueue(b.store("old"))
+		b.want("purged", "", 1)
 	})
 	t.Run("keeps a newer message", func(t *testing.T) {
 		b := newPurgerEnv(t)
 		tombstone := b.store("old")
 		b.store("of a successor")
-		b.tombstones.enqueue(subject, tombstone)
-		b.want("purged", "of a successor")
+		b.enqueue(tombstone)
+		b.want("purged", "of a successor", 1)
 	})
 	t.Run("keeps messages of a stream in which the sequence is unknown", func(t *testing.T) {
 		b := newPurgerEnv(t)
-		b.tombstones.enqueue(subject, b.store("new")+100)
-		b.want("dropped", "new")
+		b.enqueue(b.store("new") + 100)
+		b.want("dropped", "new", 0)
 	})
 	t.Run("distinguishes a missing permission from an outage", func(t *testing.T) {
 		b := newPurgerEnv(t, func(o *natstest.Options) {
@@ -120,8 +130,8 @@ func TestTombstonePurger(t *testing.T) {
 				Publish: &natstest.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}},
 			}}}
 		})
-		b.tombstones.enqueue(subject, b.store("old"))
-		b.want("denied", "old")
+		b.enqueue(b.store("old"))
+		b.want("denied", "old", 1)
 	})
 }
 
@@ -131,14 +141,17 @@ func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newTombstonePurger(nil, m)
+	done := func() { t.Error("a purge that was not made is done") }
 	for range purgeQueueSize + 1 {
-		s.enqueue(subject, 1)
+		s.enqueue(subject, 1, done)
 	}
 	if n := testutil.ToFloat64(m.Purged.WithLabelValues("dropped")); n != 1 {
 		t.Errorf("got %v dropped, want the one over the limit", n)
 	}
 	s.restart()
-	if r := <-s.queue; r.streamGeneration == s.now() {
+	r := <-s.queue
+	if r.streamGeneration == s.now() {
 		t.Error("a tombstone of a former stream is purged in the current one")
 	}
+	s.finish(r)
 }

@@ -117,6 +117,24 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 	}
 }
 
+// The entry of an object may have a condition type of a later release.
+func TestSeriesOfUnknownTypeAreDeletedWithObject(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m, err := New(r, PerObject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Conditions(main, []contract.Condition{{Type: "Later", Status: "True", LastTransitionTime: start}})
+	m.Forget(main)
+	for name, series := range map[string]prometheus.Collector{
+		"condition": m.objects.condition, "since": m.objects.since, "transitions": m.objects.transitions,
+	} {
+		if n := testutil.CollectAndCount(series); n != 0 {
+			t.Errorf("%s has %d series of a deleted object", name, n)
+		}
+	}
+}
+
 // Prometheus sees no increase of a series that begins with its first count, and an alert watches these.
 func TestPublishErrorsBeginAtZero(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()

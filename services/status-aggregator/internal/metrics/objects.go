@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,16 +150,29 @@ func (m *Metrics) Observed(ref contract.Ref, stored time.Time) {
 	m.objects.observed.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name).Set(seconds(stored))
 }
 
-// Forget drops the series of one object.
+// Forget drops the series of one object. It deletes each by its labels: a partial match would compare the labels of all
+// objects.
 func (m *Metrics) Forget(ref contract.Ref) {
-	labels := prometheus.Labels{"kind": string(ref.Kind), "namespace": ref.Namespace, "name": ref.Name}
 	o := m.objects
+	kind := string(ref.Kind)
+	types := append(o.countedTypes(ref), conditions.Types()...) // a later release may have published other types
 	o.count(ref, nil)
-	o.condition.DeletePartialMatch(labels)
-	o.since.DeletePartialMatch(labels)
-	o.transitions.DeletePartialMatch(labels)
-	o.held.DeletePartialMatch(labels)
-	o.observed.DeletePartialMatch(labels)
+	for _, conditionType := range types {
+		for _, status := range statuses {
+			o.condition.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType, string(status))
+		}
+		o.since.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+		o.transitions.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+		o.held.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+	}
+	o.observed.DeleteLabelValues(kind, ref.Namespace, ref.Name)
+}
+
+// countedTypes returns the condition types of the object that resources counts.
+func (o *objects) countedTypes(ref contract.Ref) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Keys(o.statuses[ref]))
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -8,6 +8,7 @@
 // a kind is watched as soon as its CRD is created and until it is deleted,
 // without a restart and without polling.
 //
-// The last state of a deleted object is kept until it is read ([Watcher.Last]), since its
-// status may hold phase changes that are not published yet.
+// The last state of a deleted object is kept for [Watcher.Last], since its status may hold phase
+// changes that are not published yet. The leader drops it once the deletion is published. A standby,
+// which may become the leader before that, drops it after ten minutes with a connected bus.
 package observe

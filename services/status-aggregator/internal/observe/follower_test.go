@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	toolscache "k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // A deletion that the watch missed is reported like any other, but without a last state: the
 // last observed state may lack later changes.
@@ -29,7 +33,10 @@ func TestFollowerReportsDeletion(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var notified []contract.Ref
-			w := New(Config{Cluster: "prod", OnObject: func(r contract.Ref) { notified = append(notified, r) }})
+			w := New(Config{
+				Cluster: "prod", Clock: clocktesting.NewFakeClock(start),
+				OnObject: func(r contract.Ref) { notified = append(notified, r) },
+			})
 			f := &follower{watcher: w, kind: kind(t)}
 			f.ended(tc.event)
 			ref := contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main"}
@@ -48,6 +55,33 @@ func TestFollowerReportsDeletion(t *testing.T) {
 				t.Error("the last state is kept with the managed fields, which a standby never drops")
 			}
 		})
+	}
+}
+
+// A standby never reads the last states, nor does a new leader read those of deletions that its predecessor published.
+func TestLastStateExpires(t *testing.T) {
+	clk, connected := clocktesting.NewFakeClock(start), true
+	w := New(Config{
+		Cluster: "prod", Clock: clk, Connected: func() bool { return connected }, OnObject: func(contract.Ref) {},
+	})
+	f := &follower{watcher: w, kind: kind(t)}
+	f.ended(fullObject())
+	for _, step := range []struct {
+		after     time.Duration
+		connected bool
+		kept      bool
+	}{
+		{after: lastStateTTL - time.Second, connected: true, kept: true},
+		{after: time.Hour, connected: false, kept: true}, // no leader can publish the deletion
+		{after: lastStateTTL - time.Second, connected: true, kept: true},
+		{after: time.Second, connected: true, kept: false},
+	} {
+		clk.Step(step.after)
+		connected = step.connected
+		w.expire()
+		if kept := len(w.deleted) == 1; kept != step.kept {
+			t.Fatalf("at %s the last state is kept: %v, want %v", clk.Now(), kept, step.kept)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,8 +26,15 @@ import (
 // ErrNotFound reports that the object does not exist.
 var ErrNotFound = errors.New("object does not exist")
 
-// maxDeleted is the maximum number of last states that are kept.
-const maxDeleted = 10_000
+const (
+	// maxDeleted is the maximum number of last states that are kept.
+	maxDeleted = 10_000
+	// lastStateTTL is how long a last state is kept for the leader. A new leader needs it only for the deletions that its
+	// predecessor left: it writes within 10 s of a crash, and within a minute if it has to read long streams.
+	lastStateTTL = 10 * time.Minute
+	// expireInterval is the interval of the checks for expired last states.
+	expireInterval = time.Minute
+)
 
 // crdKind selects the metadata of CRDs.
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -39,6 +47,8 @@ type Config struct {
 	Kinds     registry.Set
 	Cluster   string
 	Clock     clock.WithTicker
+	// Connected reports whether the bus is connected. While it is not, no leader publishes deletions.
+	Connected func() bool
 	// OnObject is called when an object was created, changed or deleted.
 	OnObject func(contract.Ref)
 	// OnKind is called when a kind is watched, after OnObject for all of its objects.
@@ -51,12 +61,18 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	followed map[contract.Kind]bool
-	deleted  map[contract.Ref]*unstructured.Unstructured
+	deleted  map[contract.Ref]deletedObject
+}
+
+// deletedObject is the last state of a deleted object.
+type deletedObject struct {
+	last *unstructured.Unstructured
+	at   time.Time // of the deletion, or later: time without the bus does not count
 }
 
 // New returns a watcher that watches no kind before [Watcher.Start].
 func New(cfg Config) *Watcher {
-	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, deleted: map[contract.Ref]*unstructured.Unstructured{}}
+	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, deleted: map[contract.Ref]deletedObject{}}
 }
 
 // Start watches until the context ends.
@@ -92,8 +108,16 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
-	<-ctx.Done()
-	return nil
+	ticker := w.cfg.Clock.NewTicker(expireInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			w.expire()
+		}
+	}
 }
 
 // Get reads an object from the cache. It returns [ErrNotFound] only if neither the cache nor the API
@@ -174,10 +198,10 @@ func (w *Watcher) List(ctx context.Context) ([]contract.Ref, error) {
 	return out, nil
 }
 
-// Last returns the last state of a deleted incarnation, until [Watcher.Drop].
+// Last returns the last state of a deleted incarnation, until [Watcher.Drop] or its expiry.
 func (w *Watcher) Last(kind registry.Kind, ref contract.Ref, uid string) (Object, bool) {
 	w.mu.Lock()
-	u := w.deleted[ref]
+	u := w.deleted[ref].last
 	w.mu.Unlock()
 	if u == nil || string(u.GetUID()) != uid {
 		return Object{}, false
@@ -207,12 +231,28 @@ func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.deleted) >= maxDeleted {
-		clear(w.deleted) // on a standby they are never read; without a last state the deletion is marked as a gap
+		clear(w.deleted) // without a last state the deletion is marked as a gap
 	}
-	w.deleted[ref] = lastState(u)
+	w.deleted[ref] = deletedObject{last: lastState(u), at: w.cfg.Clock.Now()}
 }
 
-// lastState returns a copy with what [Read] reads. On a standby it is kept until it is replaced.
+// expire drops the last states that this process has not needed: another process was the leader and published the deletions.
+func (w *Watcher) expire() {
+	now, connected := w.cfg.Clock.Now(), w.cfg.Connected()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref, d := range w.deleted {
+		switch {
+		case !connected:
+			d.at = now
+			w.deleted[ref] = d
+		case now.Sub(d.at) >= lastStateTTL:
+			delete(w.deleted, ref)
+		}
+	}
+}
+
+// lastState returns a copy with what [Read] reads.
 func lastState(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok {

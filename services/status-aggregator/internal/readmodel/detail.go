@@ -15,14 +15,20 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// fetchTimeout bounds all reads from the bus for one object.
-const fetchTimeout = 5 * time.Second
+const (
+	// fetchTimeout bounds all reads from the bus for one object.
+	fetchTimeout = 5 * time.Second
+	// recentHistory is the part of the history that is read first.
+	recentHistory = 24 * time.Hour
+	// clockSkew is the maximum by which the clock of the bus may be behind that of the API server.
+	clockSkew = 5 * time.Minute
+)
 
 // errUndecodable reports that the message on the bus is not a valid observation of this object.
 var errUndecodable = errors.New("the latest observation on the bus cannot be read")
 
 // fetch adds the data that is only on the bus.
-func (v *View) fetch(ctx context.Context, kind registry.Kind, ref contract.Ref, events int, d *statusapi.ResourceDetail) error {
+func (v *View) fetch(ctx context.Context, kind registry.Kind, ref contract.Ref, created time.Time, events int, d *statusapi.ResourceDetail) error {
 	if !v.cfg.Bus.Connected() {
 		return ErrBusUnavailable
 	}
@@ -30,7 +36,7 @@ func (v *View) fetch(ctx context.Context, kind registry.Kind, ref contract.Ref, 
 	defer cancel()
 	var historyErr, observationErr error
 	d.Observation, observationErr = v.observation(ctx, kind, ref, d.Resource.Object.UID)
-	d.History, d.HistoryTruncated, historyErr = v.history(ctx, ref, d.Resource.Object.UID, events)
+	d.History, d.HistoryTruncated, historyErr = v.history(ctx, ref, d.Resource.Object.UID, historyStarts(created, v.cfg.Clock.Now()), events)
 	if err := errors.Join(historyErr, observationErr); err != nil {
 		v.cfg.Log.V(1).Info("Failed to read from the bus", "object", ref.String(), "reason", err.Error())
 		return errors.Join(historyErr, observationErr)
@@ -67,30 +73,54 @@ func (v *View) observation(ctx context.Context, kind registry.Kind, ref contract
 	return &o, nil
 }
 
-// history returns the latest events of this incarnation, oldest first, and whether there are older ones.
-func (v *View) history(ctx context.Context, ref contract.Ref, uid string, limit int) ([]statusapi.HistoryEvent, bool, error) {
+// history returns the latest events of this incarnation, oldest first, and whether there are older ones. It reads from
+// each start until it has them. After an error it returns those that it read completely, which are the latest.
+func (v *View) history(ctx context.Context, ref contract.Ref, uid string, starts []time.Time, limit int) ([]statusapi.HistoryEvent, bool, error) {
 	out, older := []statusapi.HistoryEvent{}, false
 	filter, err := contract.LifecycleFilter(ref)
 	if err != nil {
-		return out, false, err
+		return out, older, err
 	}
 	stream, err := v.cfg.Bus.JetStream().Stream(ctx, contract.StreamLifecycle)
 	if err != nil {
-		return out, false, fmt.Errorf("get stream info of %s: %w", contract.StreamLifecycle, err)
+		return out, older, fmt.Errorf("get stream info of %s: %w", contract.StreamLifecycle, err)
 	}
-	err = replay(ctx, stream, span{filter: filter, from: 1, to: stream.CachedInfo().State.LastSeq}, func(e Event) error {
+	for _, since := range starts {
+		s := span{filter: filter, from: 1, to: stream.CachedInfo().State.LastSeq, since: since}
+		events, more, err := latestEvents(ctx, stream, s, uid, limit)
+		if err != nil {
+			return out, older, fmt.Errorf("read the history of %q: %w", ref, err)
+		}
+		if out, older = events, more; older {
+			break
+		}
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("Read a history", "object", ref.String(), "events", len(out))
+	return out, older, nil
+}
+
+// historyStarts returns the times from which the history of an object is read: first a recent one, since a name can have very
+// many events, then that of its creation.
+func historyStarts(created, now time.Time) []time.Time {
+	created, recent := created.Add(-clockSkew), now.Add(-recentHistory)
+	if recent.After(created) {
+		return []time.Time{recent, created}
+	}
+	return []time.Time{created}
+}
+
+// latestEvents returns the latest events of an incarnation in a span, oldest first, and whether the span has older ones.
+func latestEvents(ctx context.Context, stream jetstream.Stream, s span, uid string, limit int) (out []statusapi.HistoryEvent, older bool, err error) {
+	out = []statusapi.HistoryEvent{}
+	err = replay(ctx, stream, s, func(e Event) error {
 		if e.Lifecycle.Object.UID != uid {
 			return nil // of an earlier incarnation
 		}
 		if len(out) == limit {
-			out, older = append(out[:0], out[1:]...), true
+			out, older = out[1:], true
 		}
 		out = append(out, statusapi.HistoryEvent{Sequence: e.Sequence, ID: e.ID, Time: e.Time, Lifecycle: e.Lifecycle})
 		return nil
 	})
-	if err != nil {
-		return out, older, fmt.Errorf("read the history of %q: %w", ref, err)
-	}
-	logr.FromContextOrDiscard(ctx).V(2).Info("Read a history", "object", ref.String(), "events", len(out))
-	return out, older, nil
+	return out, older, err
 }

@@ -102,7 +102,7 @@ func (h *Hub) session(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	head := stream.CachedInfo().State.LastSeq
-	r, err := openReader(ctx, stream, filter, head+1)
+	r, err := openReader(ctx, stream, span{filter: filter, from: head + 1})
 	if err != nil {
 		return false, err
 	}

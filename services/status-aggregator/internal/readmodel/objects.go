@@ -38,9 +38,15 @@ type objects struct {
 	sources map[string]*source // by the name of the CRD
 
 	mu     sync.RWMutex
-	items  map[contract.Ref]statusapi.Resource
+	items  map[contract.Ref]item
 	crds   func() bool // reports whether the CRDs have synced
 	synced bool        // all kinds have synced once
+}
+
+// item is an object with its creation time, which the API does not serve.
+type item struct {
+	statusapi.Resource
+	created time.Time
 }
 
 // source is the state of one kind.
@@ -60,7 +66,7 @@ type attachment struct {
 func newObjects(c cache.Cache, cluster string, kinds registry.Set, clk clock.WithTicker) *objects {
 	o := &objects{
 		cache: c, cluster: cluster, clock: clk,
-		sources: map[string]*source{}, items: map[contract.Ref]statusapi.Resource{},
+		sources: map[string]*source{}, items: map[contract.Ref]item{},
 	}
 	for _, kind := range kinds.Kinds() {
 		o.sources[kind.CRD()] = &source{kind: kind, triggered: make(chan struct{}, 1)}
@@ -204,7 +210,7 @@ func (o *objects) store(s *source, a *attachment, obj any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s.from == a {
-		o.items[ref] = r
+		o.items[ref] = item{r, u.GetCreationTimestamp().Time}
 	}
 }
 

@@ -18,10 +18,12 @@ const (
 	heartbeat         = 5 * time.Second // idle heartbeat of the consumer; two missed ones end a session
 )
 
-// span is an inclusive range of stream sequences.
+// span is an inclusive range of stream sequences. A since replaces from: the range starts with the first message that was
+// stored at that time or later.
 type span struct {
 	filter   string
 	from, to uint64
+	since    time.Time
 }
 
 // replay reads a span of the stream with its own consumer, and stops at the first error of
@@ -30,7 +32,7 @@ func replay(ctx context.Context, stream jetstream.Stream, s span, each func(Even
 	if s.from > s.to {
 		return nil
 	}
-	r, err := openReader(ctx, stream, s.filter, max(s.from, 1))
+	r, err := openReader(ctx, stream, s)
 	if err != nil {
 		return err
 	}
@@ -65,14 +67,19 @@ type reader struct {
 	expected uint64
 }
 
-func openReader(ctx context.Context, stream jetstream.Stream, filter string, from uint64) (*reader, error) {
+// openReader opens a reader at the start of s; it reads past the end.
+func openReader(ctx context.Context, stream jetstream.Stream, s span) (*reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		AckPolicy: jetstream.AckNonePolicy, FilterSubject: filter,
+	cfg := jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(s.from, 1),
+		AckPolicy: jetstream.AckNonePolicy, FilterSubject: s.filter,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: inactiveThreshold,
-	})
+	}
+	if !s.since.IsZero() {
+		cfg.DeliverPolicy, cfg.OptStartSeq, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &s.since
+	}
+	consumer, err := stream.CreateConsumer(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("create a consumer: %w", err)
 	}

@@ -111,7 +111,7 @@ func (v *View) List(f Filter) ([]statusapi.Resource, error) {
 	v.objects.mu.RLock()
 	for ref, r := range v.objects.items {
 		if f.matches(ref) && f.holds(r.Conditions) {
-			out = append(out, r)
+			out = append(out, r.Resource)
 		}
 	}
 	v.objects.mu.RUnlock()
@@ -148,9 +148,9 @@ func (v *View) Detail(ctx context.Context, namespace string, token contract.Kind
 	if !ok {
 		return statusapi.ResourceDetail{}, ErrNotFound
 	}
-	d := statusapi.ResourceDetail{Resource: r, History: []statusapi.HistoryEvent{}}
+	d := statusapi.ResourceDetail{Resource: r.Resource, History: []statusapi.HistoryEvent{}}
 	d.Provenance = v.complete(&d.Resource)
-	if err := v.fetch(ctx, kind, ref, events, &d); err != nil {
+	if err := v.fetch(ctx, kind, ref, r.created, events, &d); err != nil {
 		d.Incomplete = fmt.Sprintf("observation and history may be missing: %s", reason(err))
 	}
 	return d, nil

@@ -14,7 +14,8 @@ import (
 )
 
 // reconcileDelete publishes the deletion of the object. received is the stream sequence of its latest
-// observation before the API server returned not found.
+// observation before the API server returned not found. The model keeps the observations until they are purged from the
+// stream, so that a resync repeats a purge that failed.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received uint64) error {
 	record, err := r.cfg.History.Load(ctx, s.ref)
 	if err != nil {
@@ -31,9 +32,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, rec
 	if uid != "" {
 		logr.FromContextOrDiscard(ctx).Info("Object was deleted", "object", s.ref.String(), "uid", uid)
 	}
-	r.deleteIncarnation(s.ref, uid)
-	r.cfg.Model.DeleteUpTo(s.ref, received)
-	return r.cfg.PurgeTombstone(s.ref, received)
+	r.deleteIncarnation(s.ref)
+	r.cfg.Model.DeleteUpTo(s.ref, 0) // those of a previous stream
+	return r.cfg.PurgeTombstone(s.ref, received, func() { r.cfg.Model.DeleteUpTo(s.ref, received) })
 }
 
 // replace ends the history of a previous incarnation of the name.
@@ -60,8 +61,10 @@ func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Resu
 		return steps.Result{}, err
 	}
 	sequence := r.cfg.Model.Get(s.ref).SequenceOf(formerUID)
-	r.deleteIncarnation(s.ref, formerUID)
-	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, sequence)
+	r.deleteIncarnation(s.ref)
+	r.cfg.Model.Forget(s.ref, formerUID)
+	// If this fails, the successor's next observation replaces the former one in the stream.
+	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, sequence, func() {})
 }
 
 // publishLastPhases publishes the phase changes in the last state of a previous incarnation. It
@@ -81,8 +84,7 @@ func (r *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, r
 	return true, err
 }
 
-func (r *Reconciler) deleteIncarnation(ref contract.Ref, uid string) {
+func (r *Reconciler) deleteIncarnation(ref contract.Ref) {
 	r.cfg.Reader.Drop(ref)
-	r.cfg.Model.Forget(ref, uid)
 	r.forget(ref)
 }
