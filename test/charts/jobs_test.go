@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Jobs have the labels, annotations and environment of the pods. No selector of the service matches their pods, and a
+// Jobs have the environment of the pods, and labels and annotations of their own. No selector of the service matches their pods, and a
 // policy that exists before them allows their egress.
 func TestJobsHaveSettingsOfPods(t *testing.T) {
 	settings := []string{
-		"--set", "podLabels.team=data,podAnnotations.mesh=off,command={x}",
+		"--set", "jobs.podLabels.team=data,jobs.podAnnotations.mesh=off,podLabels.inject=yes,podAnnotations.inject=yes,command={x}",
 		"--set-json", `extraEnv=[{"name":"PROXY","valueFrom":{"secretKeyRef":{"name":"proxy","key":"url"}}}]`,
 		"--set-json", `networkPolicy={"enabled":true,"egress":[{"ports":[{"port":"api"}]}]}`,
 	}
@@ -46,7 +46,7 @@ func checkJob(t *testing.T, docs []*unstructured.Unstructured, doc *unstructured
 		t.Fatal(err)
 	}
 	pod := job.Spec.Template
-	if pod.Labels["team"] != "data" || pod.Annotations["mesh"] != "off" {
+	if pod.Labels["team"] != "data" || pod.Annotations["mesh"] != "off" || pod.Labels["inject"]+pod.Annotations["inject"] != "" {
 		t.Errorf("%s: labels %v, annotations %v", job.Name, pod.Labels, pod.Annotations)
 	}
 	env := pod.Spec.Containers[0].Env

@@ -50,7 +50,7 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 		{"superset-operator", []string{"serviceMonitor.interval=often"}, "/serviceMonitor/interval"},
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable=some"}, "/podDisruptionBudget/maxUnavailable"},
 		{"superset-operator", []string{"webhooks.enabled=true"}, "'webhooks'"},
-		{"superset-operator", []string{`podLabels.app\.kubernetes\.io/name=superset-operator`}, "/podLabels"},
+		{"engine-operator", []string{`jobs.podLabels.app\.kubernetes\.io/name=engine-operator`}, "/jobs/podLabels"},
 		{"superset-operator", []string{"watchNamespaceSelector.shard=a b"}, "/watchNamespaceSelector/shard"},
 		{"superset-operator", []string{library + ".replicas=3"}, "'replicas'"},
 		{"superset-operator-crds", []string{"kept=true"}, "'kept'"},
@@ -130,4 +130,16 @@ func TestValuesRejectInvalidSettingsOfOneService(t *testing.T) {
 		{"ingester", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 		{"status-aggregator", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 	})
+}
+
+// The address of the bus may be a flag or a variable, and a command has one of its own.
+func TestValuesAllowBusURLElsewhere(t *testing.T) {
+	for _, settings := range [][]string{
+		{"superset-operator", "--set", "bus.tls.secretName=ca,extraArgs={--nats-url=tls://nats:4222}"},
+		{"engine-operator", "--set", "bus.credentialsSecret.name=nats,extraEnv[0].name=NATS_URL,extraEnv[0].value=tls://nats:4222"},
+		{"status-aggregator", "--set", "bus.tls.secretName=ca,bus.bootstrapJob.url=tls://nats:4222,cluster.name=prod,command={bus,verify}"},
+		{"ingester", "--set", "database.dsnSecret.name=mysql", "--set", "extraEnv=null"},
+	} {
+		render(t, settings[0], settings[1:]...)
+	}
 }

@@ -55,7 +55,5 @@
 {{- define "own.check" }}{{ end }}
 
 {{- define "own.notes" }}
-Then, for a first engine (the CRDs are in the chart engine-operator-crds):
-
-  kubectl apply -f deploy/samples/engine-operator/
+Then run a first engine: docs/installing.md#run-a-first-engine. The CRDs are in the chart engine-operator-crds.
 {{- end }}

@@ -6,7 +6,8 @@
 {{- if and $bus (not $v.cluster.name) }}{{ fail "cluster.name is required with bus.url and bus.urlSecret: it names this cluster on the bus" }}{{ end }}
 {{- if and $v.bus.credentialsSecret.name $v.bus.nkeySecret.name }}{{ fail "bus.credentialsSecret.name and bus.nkeySecret.name exclude each other" }}{{ end }}
 {{- include "flotilla.checkTLS" (dict "tls" $v.bus.tls "name" "bus.tls") }}
-{{- if and (not $bus) (or $v.bus.credentialsSecret.name $v.bus.nkeySecret.name $v.bus.tls.secretName) }}{{ fail "bus.credentialsSecret, bus.nkeySecret and bus.tls need bus.url or bus.urlSecret.name: without it the service runs standalone" }}{{ end }}
+{{- $elsewhere := or $v.command (contains "--nats-url" (toJson $v.extraArgs)) (contains "NATS_URL" (toJson $v.extraEnv)) }}
+{{- if and (not $bus) (not $elsewhere) (or $v.bus.credentialsSecret.name $v.bus.nkeySecret.name $v.bus.tls.secretName) }}{{ fail "bus.credentialsSecret, bus.nkeySecret and bus.tls need bus.url or bus.urlSecret.name: without it the service runs standalone" }}{{ end }}
 {{- if and (gt (int $v.replicas) 1) (not $v.leaderElection.enabled) }}{{ fail "replicas above 1 need leaderElection.enabled" }}{{ end }}
 {{- if and $v.watchNamespaces $v.watchNamespaceSelector }}{{ fail "watchNamespaces and watchNamespaceSelector exclude each other" }}{{ end }}
 {{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}{{ fail "serviceAccount.name is required with serviceAccount.create=false" }}{{ end }}

@@ -29,7 +29,7 @@ automountServiceAccountToken: false
 {{/* "token" is false if the Job does not use the API server, "once" is true if a failed pod is not replaced, "optional"
 is true if the Job runs without the Secrets of extraEnv. */}}
 {{- define "flotilla.job" }}
-{{- $extra := .root.Values.extraEnv }}
+{{- $extra := .root.Values.extraEnv | default list }}
 {{- if .optional }}{{ $extra = include "flotilla.optionalEnv" $extra | fromYamlArray }}{{ end }}
 ---
 apiVersion: batch/v1
@@ -48,10 +48,10 @@ spec:
       labels:
         app.kubernetes.io/name: {{ .name }}
         app.kubernetes.io/instance: {{ .root.Release.Name }}
-        {{- with .root.Values.podLabels }}
+        {{- with (.root.Values.jobs).podLabels }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-      {{- with .root.Values.podAnnotations }}
+      {{- with (.root.Values.jobs).podAnnotations }}
       annotations: {{- toYaml . | nindent 8 }}
       {{- end }}
     spec:

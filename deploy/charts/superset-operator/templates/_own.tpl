@@ -18,7 +18,5 @@
 {{- define "own.check" }}{{ end }}
 
 {{- define "own.notes" }}
-Then, for a first Superset (the CRDs are in the chart superset-operator-crds):
-
-  kubectl apply -f deploy/samples/superset-operator/development.yaml
+Then run a first Superset: docs/installing.md#run-a-first-superset. The CRDs are in the chart superset-operator-crds.
 {{- end }}
