@@ -125,9 +125,10 @@ func (p *parts) addIngest() {
 func (p *parts) addWatcher() {
 	p.watcher = observe.New(observe.Config{
 		Cache: p.cfg.Manager.GetCache(), APIReader: p.cfg.Manager.GetAPIReader(),
-		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock, Connected: p.cfg.Bus.Connected,
-		OnObject: p.queue.Add,
-		OnKind:   func(registry.Kind) { p.resync.all() },
+		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock,
+		Publishing: publishing(p.cfg.Manager.Elected(), p.permitted, p.cfg.Bus.Connected),
+		OnObject:   p.queue.Add,
+		OnKind:     func(registry.Kind) { p.resync.all() },
 	})
 }
 
@@ -161,7 +162,7 @@ func (p *parts) controller() *object.Reconciler {
 	return object.New(object.Config{
 		Kinds: p.cfg.Kinds, Model: p.model, Liveness: p.liveness, Reader: p.watcher, History: p.history,
 		Writer: ownedstatus.New(p.cfg.Manager.GetClient(), conditions.FieldManager), Queue: p.queue,
-		Permitted:      func() bool { return p.ingest.CaughtUp() && p.lease.Held() },
+		Permitted:      p.permitted,
 		PurgeTombstone: p.ingest.PurgeTombstone,
 		Clock:          p.cfg.Clock, Metrics: p.metrics, Workers: p.cfg.Workers,
 	})
@@ -174,6 +175,22 @@ func (p *parts) addWatchdog() {
 		p.metrics.ObserverState(observer, s.String(), all...)
 		p.resync.all()
 	})
+}
+
+// permitted reports whether this process may publish.
+func (p *parts) permitted() bool { return p.ingest.CaughtUp() && p.lease.Held() }
+
+// publishing returns whether a leader can publish deletions: this process once it is elected, until then another one, which
+// is connected to the same bus.
+func publishing(elected <-chan struct{}, permitted, connected func() bool) func() bool {
+	return func() bool {
+		select {
+		case <-elected:
+			return permitted()
+		default:
+			return connected()
+		}
+	}
 }
 
 // healthy reports whether this process can write conditions.

@@ -124,7 +124,8 @@ func TestSeriesOfUnknownTypeAreDeletedWithObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Conditions(main, []contract.Condition{{Type: "Later", Status: "True", LastTransitionTime: start}})
+	m.Conditions(main, []contract.Condition{{Type: "Later", Status: "True", LastTransitionTime: start}, {Type: "Last", Status: "True", LastTransitionTime: start}})
+	m.Conditions(main, []contract.Condition{{Type: "Last", Status: "True", LastTransitionTime: start}})
 	m.Forget(main)
 	for name, series := range map[string]prometheus.Collector{
 		"condition": m.objects.condition, "since": m.objects.since, "transitions": m.objects.transitions,

@@ -71,6 +71,11 @@ func (o *objects) collectors() []prometheus.Collector {
 func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
 	o := m.objects
 	kind := string(ref.Kind)
+	for _, former := range o.countedTypes(ref) {
+		if !slices.ContainsFunc(published, func(c contract.Condition) bool { return c.Type == former }) {
+			o.forget(ref, former)
+		}
+	}
 	o.count(ref, published)
 	for _, c := range published {
 		for _, status := range o.series(c.Type) {
@@ -154,18 +159,23 @@ func (m *Metrics) Observed(ref contract.Ref, stored time.Time) {
 // objects.
 func (m *Metrics) Forget(ref contract.Ref) {
 	o := m.objects
-	kind := string(ref.Kind)
 	types := append(o.countedTypes(ref), conditions.Types()...) // a later release may have published other types
 	o.count(ref, nil)
 	for _, conditionType := range types {
-		for _, status := range statuses {
-			o.condition.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType, string(status))
-		}
-		o.since.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
-		o.transitions.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
-		o.held.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+		o.forget(ref, conditionType)
 	}
-	o.observed.DeleteLabelValues(kind, ref.Namespace, ref.Name)
+	o.observed.DeleteLabelValues(string(ref.Kind), ref.Namespace, ref.Name)
+}
+
+// forget drops the series of a condition of one object.
+func (o *objects) forget(ref contract.Ref, conditionType string) {
+	kind := string(ref.Kind)
+	for _, status := range statuses {
+		o.condition.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType, string(status))
+	}
+	o.since.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+	o.transitions.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
+	o.held.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
 }
 
 // countedTypes returns the condition types of the object that resources counts.

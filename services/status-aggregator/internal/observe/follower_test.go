@@ -60,24 +60,24 @@ func TestFollowerReportsDeletion(t *testing.T) {
 
 // A standby never reads the last states, nor does a new leader read those of deletions that its predecessor published.
 func TestLastStateExpires(t *testing.T) {
-	clk, connected := clocktesting.NewFakeClock(start), true
+	clk, publishing := clocktesting.NewFakeClock(start), true
 	w := New(Config{
-		Cluster: "prod", Clock: clk, Connected: func() bool { return connected }, OnObject: func(contract.Ref) {},
+		Cluster: "prod", Clock: clk, Publishing: func() bool { return publishing }, OnObject: func(contract.Ref) {},
 	})
 	f := &follower{watcher: w, kind: kind(t)}
 	f.ended(fullObject())
 	for _, step := range []struct {
-		after     time.Duration
-		connected bool
-		kept      bool
+		after      time.Duration
+		publishing bool
+		kept       bool
 	}{
-		{after: lastStateTTL - time.Second, connected: true, kept: true},
-		{after: time.Hour, connected: false, kept: true}, // no leader can publish the deletion
-		{after: lastStateTTL - time.Second, connected: true, kept: true},
-		{after: time.Second, connected: true, kept: false},
+		{after: lastStateTTL - time.Second, publishing: true, kept: true},
+		{after: time.Hour, publishing: false, kept: true}, // no leader can publish the deletion
+		{after: lastStateTTL - time.Second, publishing: true, kept: true},
+		{after: time.Second, publishing: true, kept: false},
 	} {
 		clk.Step(step.after)
-		connected = step.connected
+		publishing = step.publishing
 		w.expire()
 		if kept := len(w.deleted) == 1; kept != step.kept {
 			t.Fatalf("at %s the last state is kept: %v, want %v", clk.Now(), kept, step.kept)

@@ -47,8 +47,8 @@ type Config struct {
 	Kinds     registry.Set
 	Cluster   string
 	Clock     clock.WithTicker
-	// Connected reports whether the bus is connected. While it is not, no leader publishes deletions.
-	Connected func() bool
+	// Publishing reports whether a leader can publish deletions. Last states do not expire while none can.
+	Publishing func() bool
 	// OnObject is called when an object was created, changed or deleted.
 	OnObject func(contract.Ref)
 	// OnKind is called when a kind is watched, after OnObject for all of its objects.
@@ -238,12 +238,12 @@ func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 
 // expire drops the last states that this process has not needed: another process was the leader and published the deletions.
 func (w *Watcher) expire() {
-	now, connected := w.cfg.Clock.Now(), w.cfg.Connected()
+	now, publishing := w.cfg.Clock.Now(), w.cfg.Publishing()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, d := range w.deleted {
 		switch {
-		case !connected:
+		case !publishing:
 			d.at = now
 			w.deleted[ref] = d
 		case now.Sub(d.at) >= lastStateTTL:

@@ -21,7 +21,7 @@ const (
 	// recentHistory is the part of the history that is read first.
 	recentHistory = 24 * time.Hour
 	// clockSkew is the maximum by which the clock of the bus may be behind that of the API server.
-	clockSkew = 5 * time.Minute
+	clockSkew = time.Hour
 )
 
 // errUndecodable reports that the message on the bus is not a valid observation of this object.

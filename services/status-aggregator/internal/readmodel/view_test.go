@@ -223,7 +223,7 @@ func TestViewFollowsRemovedKind(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	l.Run(observe.New(observe.Config{
 		Cache: l.Cache, APIReader: l.Client, Kinds: l.Kinds, Cluster: readmodeltest.Cluster, Clock: clock.RealClock{},
-		Connected: func() bool { return true }, OnObject: func(contract.Ref) {}, OnKind: func(registry.Kind) {},
+		Publishing: func() bool { return true }, OnObject: func(contract.Ref) {}, OnKind: func(registry.Kind) {},
 	}).Start)
 	engine := func() *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
