@@ -41,16 +41,15 @@ func scan(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID 
 
 // newestVersion returns the newest version of an incarnation in a table. It skips evicted rows, whose
 // versions storage may increase. Of the closed rows it reads those that were closed last: a deletion is a change too, so they
-// have the newest versions.
+// have the newest versions, except those that a sweep closed.
 func newestVersion(ctx context.Context, tx *sql.Tx, table string, incarnation int64, pageRows int) (newest int64, err error) {
-	columns := "SELECT uid, incarnation, evict_time, res_version FROM " + schema.Quote(table)
-	version := "COALESCE(MAX(IF(incarnation = ? AND evict_time IS NULL, res_version, NULL)), 0) FROM (" + columns
-	query := "SELECT " + version + " FORCE INDEX (idx_delete_time) WHERE delete_time IS NOT NULL ORDER BY delete_time DESC LIMIT ?) AS page"
+	selected := "COALESCE(MAX(IF(incarnation = ?, res_version, NULL)), 0) FROM (SELECT uid, incarnation, res_version FROM " +
+		schema.Quote(table) + " FORCE INDEX (idx_delete_time_evict_time) WHERE evict_time IS NULL AND "
+	query := "SELECT " + selected + "delete_time IS NOT NULL ORDER BY delete_time DESC LIMIT ?) AS page"
 	if err := tx.QueryRowContext(ctx, query, incarnation, pageRows).Scan(&newest); err != nil {
 		return 0, err
 	}
-	query = "SELECT COUNT(*), COALESCE(MAX(uid), ''), " + version + " FORCE INDEX (idx_delete_time_evict_time)" +
-		" WHERE delete_time IS NULL AND evict_time IS NULL AND uid > ? ORDER BY uid LIMIT ?) AS page"
+	query = "SELECT COUNT(*), COALESCE(MAX(uid), ''), " + selected + "delete_time IS NULL AND uid > ? ORDER BY uid LIMIT ?) AS page"
 	for after, count := "", pageRows; count == pageRows; {
 		var version int64
 		if err := tx.QueryRowContext(ctx, query, incarnation, after, pageRows).Scan(&count, &after, &version); err != nil {
