@@ -27,8 +27,8 @@ const drainTimeout = 10 * time.Second
 // deniedTTL is the time after a denial in which a publish without a reply counts as denied.
 const deniedTTL = time.Minute
 
-// maxDeniedLogged is the number of denied subjects from which further ones are not logged, only counted: if a kind is
-// denied, each of its objects has a subject.
+// maxDeniedLogged is the number of newly denied subjects in deniedTTL from which further ones are not logged, only counted:
+// if a kind is denied, each of its objects has a subject.
 const maxDeniedLogged = 20
 
 // asyncTimeout is longer than callers wait for the acknowledgment of an asynchronous publish. Without it, those that are
@@ -51,6 +51,7 @@ type Conn struct {
 	onReconnect []func()
 	denied      map[string]time.Time // subjects that the server denied, and when
 	pruned      time.Time            // when expired subjects were last removed from denied
+	logged      int                  // denied subjects since then
 }
 
 // Connect starts to connect and returns at once, or after the dial timeout if the
@@ -174,11 +175,15 @@ func (c *Conn) recordDenied(subject string) bool {
 	defer c.mu.Unlock()
 	if now.Sub(c.pruned) > deniedTTL {
 		maps.DeleteFunc(c.denied, func(_ string, at time.Time) bool { return now.Sub(at) > deniedTTL })
-		c.pruned = now
+		c.pruned, c.logged = now, 0
 	}
 	_, known := c.denied[subject]
 	c.denied[subject] = now
-	return !known && len(c.denied) <= maxDeniedLogged
+	if known || c.logged >= maxDeniedLogged {
+		return false
+	}
+	c.logged++
+	return true
 }
 
 // Denied reports whether the server recently denied this client the subject. Without it

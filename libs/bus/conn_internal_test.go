@@ -39,4 +39,14 @@ func TestDeniedSubjectsAreBounded(t *testing.T) {
 		}
 		clk.Step(deniedTTL + time.Second)
 	}
+	deny(2) // they are published again before they expire
+	deny(2)
+	clk.Step(deniedTTL)
+	before := logged
+	deny(2)
+	clk.Step(2 * time.Second)
+	c.asyncError(fmt.Errorf("%w: Permissions Violation for Publish to %q", nats.ErrPermissionViolation, "heartbeat"))
+	if logged != before+1 {
+		t.Errorf("%d lines are logged for another denied subject, want 1", logged-before)
+	}
 }

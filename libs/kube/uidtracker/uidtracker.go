@@ -1,5 +1,5 @@
-// Package uidtracker maps the name of an object to its UID, which a controller needs after the deletion: to publish it,
-// and to drop its state in memory by UID.
+// Package uidtracker detects that an object was deleted, or replaced by another one of its name, and keeps its UID for
+// that: a controller publishes the deletion, and drops its state in memory, by UID.
 package uidtracker
 
 import (
@@ -10,32 +10,38 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Tracker maps the name of an object to its last version. It is safe for concurrent use. A restart may lose it.
+// Tracker has the last version of each object by its name. It is safe for concurrent use. A restart loses it.
 type Tracker struct {
+	deleted func(contract.Object)
+
 	mu      sync.Mutex
 	objects map[types.NamespacedName]contract.Object
 }
 
-// New returns an empty Tracker.
-func New() *Tracker {
-	return &Tracker{objects: map[types.NamespacedName]contract.Object{}}
+// New returns an empty Tracker. It calls deleted once for each recorded object that does not exist anymore.
+func New(deleted func(contract.Object)) *Tracker {
+	return &Tracker{deleted: deleted, objects: map[types.NamespacedName]contract.Object{}}
 }
 
-// Record stores an object and returns the former object of the same name if its UID differs.
-func (t *Tracker) Record(o contract.Object) (before contract.Object, replaced bool) {
+// Record stores an object that exists. A former one of the same name with another UID was deleted.
+func (t *Tracker) Record(o contract.Object) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 	before, found := t.objects[key]
 	t.objects[key] = o
-	return before, found && before.UID != o.UID
+	t.mu.Unlock()
+	if found && before.UID != o.UID {
+		t.deleted(before)
+	}
 }
 
-// Forget removes and returns the object of a name.
-func (t *Tracker) Forget(key types.NamespacedName) (contract.Object, bool) {
+// Remove removes the object of a name, which does not exist anymore.
+func (t *Tracker) Remove(key types.NamespacedName) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	o, found := t.objects[key]
 	delete(t.objects, key)
-	return o, found
+	t.mu.Unlock()
+	if found {
+		t.deleted(o)
+	}
 }

@@ -91,7 +91,8 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 	}
 	table := schema.Quote(kind.Table)
 	if q.walk {
-		table += " FORCE INDEX (" + q.index() + ")"
+		index, _ := q.order()
+		table += " FORCE INDEX (" + index + ")"
 	}
 	query, args, err := sqlx.In("SELECT "+columns+" FROM "+table+" WHERE "+where+" ORDER BY uid LIMIT ?", append(args, q.Limit)...)
 	if err != nil {
@@ -143,18 +144,16 @@ func Pages(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func
 	}
 }
 
-// live reports whether the query selects live rows only.
-func (q *Query) live() bool { return q.State == InCluster || q.State == Evicted || q.State == Open }
-
-// index returns an index that has the rows in the order of their uids, as all of InnoDB's end in the primary key.
-func (q *Query) index() string {
-	switch {
-	case q.State == InCluster:
-		return "idx_delete_time_evict_time"
-	case q.live():
-		return "idx_delete_time"
+// order returns an index that has rows in the order of their uids, as all of InnoDB's end in the primary key, and the
+// condition for those rows.
+func (q *Query) order() (index, condition string) {
+	switch q.State {
+	case InCluster:
+		return "idx_delete_time_evict_time", string(InCluster)
+	case Evicted, Open:
+		return "idx_delete_time", string(Open)
 	default:
-		return "PRIMARY"
+		return "PRIMARY", "TRUE"
 	}
 }
 
@@ -166,14 +165,8 @@ func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) erro
 		return nil
 	}
 	q.walk = true
-	where := "uid > ?"
-	switch {
-	case q.State == InCluster:
-		where += " AND " + string(InCluster)
-	case q.live():
-		where += " AND " + string(Open)
-	}
-	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (" + q.index() + ") WHERE " + where + " ORDER BY uid LIMIT 1 OFFSET ?"
+	index, condition := q.order()
+	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (" + index + ") WHERE uid > ? AND " + condition + " ORDER BY uid LIMIT 1 OFFSET ?"
 	if err := db.QueryRowContext(ctx, query, q.After, q.Limit-1).Scan(&q.until); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read uids of %s: %w", kind.Name, err)
 	}

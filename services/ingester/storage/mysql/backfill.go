@@ -150,7 +150,7 @@ func (b *backfill) rewrite(ctx context.Context, uids []string) error {
 			b.done += len(uids)
 			return nil
 		}
-		remaining = remaining[:0:0]
+		remaining = nil
 		for _, overtaken = range stale {
 			remaining = append(remaining, overtaken.UID)
 		}

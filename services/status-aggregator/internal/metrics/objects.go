@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -71,12 +70,11 @@ func (o *objects) collectors() []prometheus.Collector {
 func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
 	o := m.objects
 	kind := string(ref.Kind)
-	for _, former := range o.countedTypes(ref) {
+	for former := range o.count(ref, published) {
 		if !slices.ContainsFunc(published, func(c contract.Condition) bool { return c.Type == former }) {
 			o.forget(ref, former)
 		}
 	}
-	o.count(ref, published)
 	for _, c := range published {
 		for _, status := range o.series(c.Type) {
 			o.condition.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type, string(status)).
@@ -102,17 +100,18 @@ func (o *objects) flips(conditionType string) bool {
 	return o.all || conditionType == conditions.TypeAvailable || conditionType == conditions.TypeDegraded
 }
 
-// count moves the object from its previous statuses to the current ones.
-func (o *objects) count(ref contract.Ref, now []contract.Condition) {
+// count moves the object from its previous statuses, by condition type, to the current ones, and returns the previous ones.
+func (o *objects) count(ref contract.Ref, now []contract.Condition) (previous map[string]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	kind := string(ref.Kind)
-	for conditionType, status := range o.statuses[ref] {
+	previous = o.statuses[ref]
+	for conditionType, status := range previous {
 		o.resources.WithLabelValues(kind, conditionType, status).Dec()
 	}
 	if len(now) == 0 {
 		delete(o.statuses, ref)
-		return
+		return previous
 	}
 	counted := make(map[string]string, len(now))
 	for _, c := range now {
@@ -122,6 +121,7 @@ func (o *objects) count(ref contract.Ref, now []contract.Condition) {
 		counted[c.Type] = c.Status
 	}
 	o.statuses[ref] = counted
+	return previous
 }
 
 // Flips counts the conditions whose status differs between two entries of the same
@@ -159,9 +159,10 @@ func (m *Metrics) Observed(ref contract.Ref, stored time.Time) {
 // objects.
 func (m *Metrics) Forget(ref contract.Ref) {
 	o := m.objects
-	types := append(o.countedTypes(ref), conditions.Types()...) // a later release may have published other types
-	o.count(ref, nil)
-	for _, conditionType := range types {
+	for former := range o.count(ref, nil) { // a later release may have published other types
+		o.forget(ref, former)
+	}
+	for _, conditionType := range conditions.Types() {
 		o.forget(ref, conditionType)
 	}
 	o.observed.DeleteLabelValues(string(ref.Kind), ref.Namespace, ref.Name)
@@ -176,13 +177,6 @@ func (o *objects) forget(ref contract.Ref, conditionType string) {
 	o.since.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
 	o.transitions.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
 	o.held.DeleteLabelValues(kind, ref.Namespace, ref.Name, conditionType)
-}
-
-// countedTypes returns the condition types of the object that resources counts.
-func (o *objects) countedTypes(ref contract.Ref) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Collect(maps.Keys(o.statuses[ref]))
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -10,5 +10,5 @@
 //
 // The last state of a deleted object is kept for [Watcher.Last], since its status may hold phase
 // changes that are not published yet. The leader drops it once the deletion is published. A standby,
-// which may become the leader before that, drops it after ten minutes with a connected bus.
+// which may become the leader before that, drops it after ten minutes in which a leader could publish.
 package observe

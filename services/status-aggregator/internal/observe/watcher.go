@@ -67,7 +67,7 @@ type Watcher struct {
 // deletedObject is the last state of a deleted object.
 type deletedObject struct {
 	last *unstructured.Unstructured
-	at   time.Time // of the deletion, or later: time without the bus does not count
+	at   time.Time // of the deletion, or later: time in which no leader could publish does not count
 }
 
 // New returns a watcher that watches no kind before [Watcher.Start].

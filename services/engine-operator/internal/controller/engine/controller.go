@@ -78,7 +78,7 @@ type Reconciler struct {
 
 // New returns a Reconciler.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		Config:  cfg,
 		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
@@ -88,9 +88,10 @@ func New(cfg Config) *Reconciler {
 		limiter:  throttle.New(cfg.MaxRollouts, cfg.Client, cfg.Clock),
 		sets:     lastset.New(),
 		warnings: warnings.New(cfg.Events, cfg.Clock),
-		uids:     uidtracker.New(),
 		tracer:   steps.NewTracer("FireboltEngine", cfg.Clock),
 	}
+	r.uids = uidtracker.New(r.forget)
+	return r
 }
 
 // steps lists the steps of a reconcile in order.

@@ -60,18 +60,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", s.engine.Name, err)
 	}
-	r.uids.Forget(client.ObjectKeyFromObject(s.engine))
-	r.forget(object(s.engine))
+	r.uids.Remove(client.ObjectKeyFromObject(s.engine))
 	return steps.Result{Stop: true}, nil
 }
 
-// track records the UID of an engine, and forgets a deleted engine of the same name.
+// track records the UID of an engine, until the operator removes its finalizer.
 func (r *Reconciler) track(e *v1alpha1.FireboltEngine) {
-	if e.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(e, v1alpha1.EngineFinalizer) {
-		return // it was forgotten when the finalizer was removed
-	}
-	if before, replaced := r.uids.Record(object(e)); replaced {
-		r.forget(before)
+	if e.DeletionTimestamp == nil || controllerutil.ContainsFinalizer(e, v1alpha1.EngineFinalizer) {
+		r.uids.Record(workload.Object(e, v1alpha1.GroupVersion.WithKind("FireboltEngine")))
 	}
 }
 
@@ -80,9 +76,7 @@ func (r *Reconciler) forgetName(key types.NamespacedName) {
 	r.tracer.Forget(key)
 	r.written.Forget(key)
 	metrics.DeleteEngine(key)
-	if o, found := r.uids.Forget(key); found {
-		r.forget(o)
-	}
+	r.uids.Remove(key)
 }
 
 // forget drops the state of a deleted engine, and publishes its deletion.
@@ -94,10 +88,6 @@ func (r *Reconciler) forget(o contract.Object) {
 	r.sets.Forget(uid)
 	metrics.DeleteEngine(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 	r.Reporter.Delete(o)
-}
-
-func object(e *v1alpha1.FireboltEngine) contract.Object {
-	return workload.Object(e, v1alpha1.GroupVersion.WithKind("FireboltEngine"))
 }
 
 // reportForeignFinalizers reports that foreign finalizers hold children. They do not block the

@@ -71,17 +71,18 @@ const formerManager = "manager"
 
 // New returns a Reconciler.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		Config:  cfg,
 		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.InstanceConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
 		written: mutationcache.New[*v1alpha1.FireboltInstance](cfg.Clock),
 		tracer:  steps.NewTracer("FireboltInstance", cfg.Clock),
-		uids:    uidtracker.New(),
 
 		creation: createfailure.New(cfg.APIReader, cfg.Clock),
 	}
+	r.uids = uidtracker.New(r.forget)
+	return r
 }
 
 // steps lists the steps of a reconcile in order.

@@ -65,18 +65,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Result{}, fmt.Errorf("remove finalizer of instance %q: %w", i.Name, err)
 	}
-	r.uids.Forget(client.ObjectKeyFromObject(i))
-	r.forget(object(i))
+	r.uids.Remove(client.ObjectKeyFromObject(i))
 	return steps.Result{Stop: true}, nil
 }
 
-// track records the UID of an instance, and forgets a deleted instance of the same name.
+// track records the UID of an instance, until the operator removes its finalizer.
 func (r *Reconciler) track(i *v1alpha1.FireboltInstance) {
-	if i.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(i, v1alpha1.InstanceFinalizer) {
-		return // it was forgotten when the finalizer was removed
-	}
-	if before, replaced := r.uids.Record(object(i)); replaced {
-		r.forget(before)
+	if i.DeletionTimestamp == nil || controllerutil.ContainsFinalizer(i, v1alpha1.InstanceFinalizer) {
+		r.uids.Record(workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance")))
 	}
 }
 
@@ -85,19 +81,13 @@ func (r *Reconciler) forgetName(key types.NamespacedName) {
 	r.tracer.Forget(key)
 	r.written.Forget(key)
 	metrics.DeleteInstance(key)
-	if o, found := r.uids.Forget(key); found {
-		r.forget(o)
-	}
+	r.uids.Remove(key)
 }
 
 // forget drops the state of a deleted instance, and publishes its deletion.
 func (r *Reconciler) forget(o contract.Object) {
 	metrics.DeleteInstance(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 	r.Reporter.Delete(o)
-}
-
-func object(i *v1alpha1.FireboltInstance) contract.Object {
-	return workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance"))
 }
 
 // engineNames returns the sorted names of engines.

@@ -70,7 +70,7 @@ type Reconciler struct {
 
 // New returns a Reconciler.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		Config:  cfg,
 		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(names.FormerManager)),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
@@ -80,9 +80,10 @@ func New(cfg Config) *Reconciler {
 		creation: createfailure.New(cfg.APIReader, cfg.Clock),
 		optional: optionals{missing: trackers.NewMissingKinds()},
 		errors:   trackers.NewErrors(),
-		uids:     uidtracker.New(),
 		details:  coalesce.New[types.UID](cfg.Clock),
 	}
+	r.uids = uidtracker.New(r.forget)
+	return r
 }
 
 // Reconcile reconciles one Superset.
@@ -140,10 +141,13 @@ func (r *Reconciler) reconcileDelete(key types.NamespacedName) {
 	r.errors.Forget(key)
 	r.tracer.Forget(key)
 	r.optional.missing.Forget(key)
-	if object, found := r.uids.Forget(key); found {
-		r.details.Forget(types.UID(object.UID))
-		r.Reporter.Delete(object)
-	}
+	r.uids.Remove(key)
+}
+
+// forget drops the state of a deleted Superset that is kept by its UID, and publishes its deletion.
+func (r *Reconciler) forget(o contract.Object) {
+	r.details.Forget(types.UID(o.UID))
+	r.Reporter.Delete(o)
 }
 
 // isStale reports whether err means that the reconcile read a stale cache. A retry follows, so the error is not

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -122,10 +121,7 @@ func (r *Reconciler) report(ctx context.Context, s *reconcileState, failure erro
 		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Intent: s.intent,
 		Applied: s.applied, Generations: s.generations, Outcome: outcome, Now: now,
 	})
-	if before, replaced := r.uids.Record(o.Object); replaced {
-		r.Reporter.Delete(before)
-		r.details.Forget(types.UID(before.UID))
-	}
+	r.uids.Record(o.Object)
 	after, err := r.Reporter.Report(ctx, s.sup, o)
 	if s.snapshot != nil {
 		after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(s.snapshot.Pods)))
