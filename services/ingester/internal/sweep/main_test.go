@@ -107,7 +107,12 @@ func (e *env) sweeper() *Sweeper {
 	return s
 }
 
-func (e *env) sweep() error { return e.sweeper().Sweep(e.Context()) }
+// sweep sweeps once, as a periodic sweep.
+func (e *env) sweep() error {
+	e.Helper()
+	e.cfg.Interval = time.Hour
+	return e.sweeper().Sweep(e.Context())
+}
 
 // mustSweep sweeps and checks that no error occurs.
 func (e *env) mustSweep() {

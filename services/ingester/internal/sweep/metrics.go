@@ -18,8 +18,9 @@ type metrics struct {
 
 const namespace = "flotilla_ingester"
 
-// newMetrics registers the metrics; a nil registerer keeps them private.
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+// newMetrics registers the metrics, those of sweeps only if they are periodic: an alert would wait for them. A nil
+// registerer keeps them private.
+func newMetrics(reg prometheus.Registerer, periodic bool) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
@@ -42,7 +43,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.closed, m.found, m.aborted, m.dropped, m.duration, m.success} {
+	collectors := []prometheus.Collector{m.closed, m.found, m.aborted, m.dropped}
+	if periodic {
+		collectors = append(collectors, m.duration, m.success)
+	}
+	for _, c := range collectors {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

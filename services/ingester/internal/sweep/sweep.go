@@ -61,7 +61,7 @@ type Sweeper struct {
 
 // New returns a sweeper. [Sweeper.Start] runs it.
 func New(cfg Config) (*Sweeper, error) {
-	m, err := newMetrics(cfg.Registerer)
+	m, err := newMetrics(cfg.Registerer, cfg.Interval > 0)
 	if err != nil {
 		return nil, err
 	}

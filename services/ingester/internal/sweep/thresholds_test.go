@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,6 +45,19 @@ func (c *capturedEvents) Eventf(regarding, related runtime.Object, _, reason, _,
 }
 
 // Events are in the namespace of the service, where the chart permits them also with watchNamespaces, and separate by kind.
+// FlotillaIngesterSweepsFail waits for the time of the last sweep, so it is absent where none is expected.
+func TestTimeOfLastSweepIsThatOfPeriodicSweeps(t *testing.T) {
+	for interval, want := range map[time.Duration]int{0: 0, time.Minute: 1} {
+		metrics := prometheus.NewRegistry()
+		if _, err := New(Config{Registerer: metrics, Interval: interval}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := testutil.GatherAndCount(metrics, "flotilla_ingester_sweep_last_success_timestamp_seconds"); err != nil || n != want {
+			t.Errorf("interval %s: %d series, want %d: %v", interval, n, want, err)
+		}
+	}
+}
+
 func TestAbortEventIsInNamespaceOfService(t *testing.T) {
 	kinds, err := registry.Load()
 	if err != nil {
