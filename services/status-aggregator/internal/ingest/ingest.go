@@ -91,7 +91,7 @@ func (i *Ingest) Start(ctx context.Context) error {
 // published one leaves its last observation forever. sequence is the stream sequence of the
 // newest observation received before the object was not found. Later observations, which may belong
 // to a successor, stay. done is called after the purge, and also if the permission for it is missing. It is not called if the
-// purge fails or too many are pending: then the caller must request it again.
+// purge fails: then the caller must request it again.
 func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64, done func()) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
 	if !ok || sequence == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -16,35 +17,33 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 )
 
-const (
-	purgeQueueSize = 4096            // capacity of the queue, in subjects
-	purgeTimeout   = 2 * time.Second // for one subject
-)
+// purgeTimeout bounds the purge of one subject.
+const purgeTimeout = 2 * time.Second
 
 // errOtherStream reports that the sequence belongs to an earlier state of the stream.
 var errOtherStream = errors.New("the stream was re-created or reset")
 
-// tombstonePurger purges the observations of deleted objects in the background. It drops a request that fails: the caller
+// tombstonePurger purges the observations of deleted objects in the background. It forgets a request that fails: the caller
 // keeps the object until done is called, and requests the purge again.
 type tombstonePurger struct {
 	bus     Bus
 	metrics *metrics.Metrics
-	queue   chan purgeRequest
+	queue   workqueue.TypedInterface[purgeRequest]
 
 	mu               sync.Mutex
-	streamGeneration int // of the stream: sequences of a previous generation are invalid
+	done             map[purgeRequest]func() // of the queued requests
+	streamGeneration int                     // of the stream: sequences of a previous generation are invalid
 }
 
 // purgeRequest identifies the observations to purge: the subject, and the last sequence to purge.
 type purgeRequest struct {
 	subject          string
 	sequence         uint64
-	done             func()
 	streamGeneration int
 }
 
 func newTombstonePurger(b Bus, m *metrics.Metrics) *tombstonePurger {
-	return &tombstonePurger{bus: b, metrics: m, queue: make(chan purgeRequest, purgeQueueSize)}
+	return &tombstonePurger{bus: b, metrics: m, queue: workqueue.NewTyped[purgeRequest](), done: map[purgeRequest]func(){}}
 }
 
 // restart begins a new stream generation after the stream was re-created or reset.
@@ -60,32 +59,47 @@ func (s *tombstonePurger) now() int {
 	return s.streamGeneration
 }
 
-// enqueue requests a purge. done is called once the purge need not be requested again.
+// enqueue requests a purge, unless the same request is queued. done is called once the purge need not be requested again.
 func (s *tombstonePurger) enqueue(subject string, sequence uint64, done func()) {
-	select {
-	case s.queue <- purgeRequest{subject, sequence, done, s.now()}:
-	default:
-		s.metrics.Purged.WithLabelValues("dropped").Inc()
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := purgeRequest{subject, sequence, s.streamGeneration}
+	s.done[r] = done
+	s.queue.Add(r)
 }
 
 func (s *tombstonePurger) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, s.queue.ShutDown)()
 	for {
-		select {
-		case <-ctx.Done():
+		r, ended := s.queue.Get()
+		if ended || ctx.Err() != nil {
 			return nil
-		case next := <-s.queue:
-			err := s.purge(ctx, next)
-			outcome := s.outcome(err)
-			if outcome == outcomePurged || outcome == outcomeDenied {
-				s.finish(next)
-			}
-			s.metrics.Purged.WithLabelValues(outcome).Inc()
-			if err != nil {
-				logr.FromContextOrDiscard(ctx).Info("Failed to purge observations of deleted object",
-					"subject", next.subject, "reason", err.Error())
-			}
 		}
+		if done := s.take(r); done != nil { // else the same request was repeated and is complete
+			s.handle(ctx, r, done)
+		}
+		s.queue.Done(r)
+	}
+}
+
+// take removes a request from those that wait, so that a repetition during the purge is a new one.
+func (s *tombstonePurger) take(r purgeRequest) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done := s.done[r]
+	delete(s.done, r)
+	return done
+}
+
+func (s *tombstonePurger) handle(ctx context.Context, r purgeRequest, done func()) {
+	err := s.purge(ctx, r)
+	outcome := s.outcome(err)
+	if outcome == outcomePurged || outcome == outcomeDenied {
+		s.finish(r, done)
+	}
+	s.metrics.Purged.WithLabelValues(outcome).Inc()
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Info("Failed to purge observations of deleted object", "subject", r.subject, "reason", err.Error())
 	}
 }
 
@@ -107,11 +121,11 @@ func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
 }
 
 // finish calls done, unless the sequence has become invalid.
-func (s *tombstonePurger) finish(r purgeRequest) {
+func (s *tombstonePurger) finish(r purgeRequest, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.streamGeneration == s.streamGeneration {
-		r.done()
+		done()
 	}
 }
 

@@ -136,22 +136,30 @@ func TestTombstonePurger(t *testing.T) {
 }
 
 func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
-	m, err := metrics.New(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newTombstonePurger(nil, m)
+	s := newTombstonePurger(nil, nil)
 	done := func() { t.Error("a purge that was not made is done") }
-	for range purgeQueueSize + 1 {
-		s.enqueue(subject, 1, done)
-	}
-	if n := testutil.ToFloat64(m.Purged.WithLabelValues("dropped")); n != 1 {
-		t.Errorf("got %v dropped, want the one over the limit", n)
-	}
+	s.enqueue(subject, 1, done)
 	s.restart()
-	r := <-s.queue
+	r, _ := s.queue.Get()
 	if r.streamGeneration == s.now() {
 		t.Error("a tombstone of a former stream is purged in the current one")
 	}
-	s.finish(r)
+	s.finish(r, s.take(r))
+}
+
+// A resync requests all pending purges again.
+func TestTombstonePurgerKeepsEachRequestOnce(t *testing.T) {
+	s := newTombstonePurger(nil, nil)
+	const objects = 10_000
+	for range 3 {
+		for n := range objects {
+			s.enqueue(subject, uint64(n), func() {})
+		}
+	}
+	if n := s.queue.Len(); n != objects {
+		t.Errorf("%d requests are queued, want %d", n, objects)
+	}
+	if n := len(s.done); n != objects {
+		t.Errorf("%d requests are kept, want %d", n, objects)
+	}
 }
