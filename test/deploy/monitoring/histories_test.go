@@ -160,6 +160,19 @@ var histories = map[string]history{
 		series: []string{`firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="RolloutOverdue"} 0 0 1x20`},
 		gaps:   []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
 	},
+	"FlotillaSupersetDegraded": {
+		series: []string{`superset_instances{job="superset-operator",namespace="a",phase="Degraded",pod="a"} 0 0 1x20`, `superset_instances{job="superset-operator",namespace="a",phase="Running"} 1x22`},
+		gaps:   []time.Duration{11 * m}, fires: 13 * m, labels: `phase="Degraded"`,
+	},
+	"FlotillaEngineNotReady": {
+		series: []string{
+			`firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="Ready"} 1 1 0x20`, `firebolt_engine_spec_replicas{namespace="team-a",name="main",instance="i"} 2x22`,
+			`firebolt_engine_status_condition{namespace="team-a",name="zero",instance="i",type="Ready"} 0x22`, `firebolt_engine_spec_replicas{namespace="team-a",name="zero",instance="i"} 0x22`,
+			`firebolt_engine_status_condition{namespace="team-a",name="stopped",instance="i",type="Ready"} 0x22`, `firebolt_engine_spec_replicas{namespace="team-a",name="stopped",instance="i"} 2x22`,
+			`firebolt_engine_status_phase{namespace="team-a",name="stopped",instance="i",phase="stopped"} 1x22`,
+		},
+		gaps: []time.Duration{11 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
+	},
 	"FlotillaEngineRolledBack": {
 		series: []string{`firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="RolledBack"} 0 0 1x20`, `firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="Ready"} 1x22`},
 		gaps:   []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
@@ -199,6 +212,14 @@ var histories = map[string]history{
 	"FlotillaIngesterDatabaseBehind": {
 		series: []string{`flotilla_ingester_database_behind 0x5 1x20`},
 		gaps:   []time.Duration{4 * m}, fires: 6 * m,
+	},
+	"FlotillaIngesterSweepsFail": {
+		series: []string{`flotilla_ingester_sweep_last_success_timestamp_seconds{pod="a"} 0+60x30 1800x100`, `flotilla_ingester_sweep_last_success_timestamp_seconds{pod="b"} 0x130`},
+		gaps:   []time.Duration{119 * m}, fires: 121 * m,
+	},
+	"FlotillaIngesterCheckpointUnprotected": {
+		series: []string{`flotilla_ingester_checkpoint_unprotected{pod="a"} 0 0 1x20`, `flotilla_ingester_checkpoint_unprotected{pod="b"} 0x22`},
+		gaps:   []time.Duration{16 * m}, fires: 18 * m,
 	},
 	"FlotillaIngesterSlow": {
 		series: []string{
@@ -260,6 +281,23 @@ func TestAlertsIgnoreRequestedStop(t *testing.T) {
 		}
 		if got := p.firing(t, alert, 100*m); len(got) > 0 {
 			t.Errorf("%s fires: %v", alert.Alert, got)
+		}
+	}
+}
+
+// While the aggregator writes conditions, its alerts name the resource.
+func TestAlertsOfOperatorsYieldToAggregator(t *testing.T) {
+	_, alerts := rules(t)
+	for _, alert := range alerts {
+		if alert.Alert != "FlotillaSupersetDegraded" && alert.Alert != "FlotillaEngineNotReady" {
+			continue
+		}
+		series := histories[alert.Alert].series
+		for value, want := range map[string]int{"0": 1, "1": 0} {
+			p := load(t, append(slices.Clone(series), `flotilla_status_lease_held{pod="a"} `+value+`x22`)...)
+			if got := p.firing(t, alert, 13*m); len(got) != want {
+				t.Errorf("%s with lease %s: %v, want %d", alert.Alert, value, got, want)
+			}
 		}
 	}
 }
