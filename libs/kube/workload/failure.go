@@ -43,6 +43,10 @@ var waiting = map[string]contract.FailureClass{
 	"PostStartHookError":         contract.FailureConfigError,
 }
 
+// WaitingClass returns the failure class of a container's waiting reason, empty if the
+// reason is not a failure, as ContainerCreating.
+func WaitingClass(reason string) contract.FailureClass { return waiting[reason] }
+
 // evictions are the reasons with which a node or the scheduler terminates a pod.
 var evictions = []string{"Evicted", "Preempting", "Preempted", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity"}
 
@@ -176,7 +180,7 @@ const oomKilled = "OOMKilled"
 func container(c *corev1.ContainerStatus) (contract.FailureClass, string) {
 	last := c.LastTerminationState.Terminated
 	if w := c.State.Waiting; w != nil {
-		class := waiting[w.Reason]
+		class := WaitingClass(w.Reason)
 		switch {
 		case class == contract.FailureCrashLoop && last != nil:
 			return class, exit(c.Name, last)

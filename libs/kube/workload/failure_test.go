@@ -186,3 +186,14 @@ func TestFailuresIgnorePodOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestWaitingClass(t *testing.T) {
+	for reason, want := range map[string]contract.FailureClass{
+		"ErrImagePull": contract.FailureImagePull, "CreateContainerConfigError": contract.FailureConfigError,
+		"ContainerCreating": "", "": "",
+	} {
+		if got := workload.WaitingClass(reason); got != want {
+			t.Errorf("WaitingClass(%q) is %q, want %q", reason, got, want)
+		}
+	}
+}
