@@ -85,6 +85,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A configuration file fills the flags that are not set, so it must not override a variable that equals the default.
+func TestParseMarksFlagsFromTheEnvironment(t *testing.T) {
+	var flags *pflag.FlagSet
+	spec := Spec{Name: "test-service", Flags: func(fs *pflag.FlagSet) {
+		flags = fs
+		fs.Int("mysql-port", 3306, "")
+		fs.String("mysql-host", "", "")
+	}}
+	getenv := func(k string) string { return map[string]string{"FLOTILLA_MYSQL_PORT": "3306"}[k] }
+	if _, err := parse(spec, nil, getenv, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"mysql-port": true, "mysql-host": false} {
+		if got := flags.Changed(name); got != want {
+			t.Errorf("Changed(%q) is %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestParseRejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string

@@ -91,6 +91,7 @@ func fromEnvironment(fs *pflag.FlagSet, extra map[string]string, getenv func(str
 				// The value may be a secret, and the parser's error repeats it, so the message names only the kind.
 				errs = append(errs, fmt.Errorf("--%s (%s) is not a valid %s", f.Name, name, f.Value.Type()))
 			}
+			f.Changed = true // a configuration file of the service fills the flags that are not set
 			return
 		}
 	})
