@@ -68,6 +68,33 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 	}
 }
 
+// TestUnappliedEditKeepsAdoption edits the spec while the reconcile does not apply it, and reverts the edit.
+func TestUnappliedEditKeepsAdoption(t *testing.T) {
+	const wait = v1alpha1.LifecycleMigrating
+	for name, unapplied := range map[string]func(*testing.T, *v1alpha1.Superset) v1alpha1.SupersetStatus{
+		"paused": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
+			return compute(t, sup, snapshotOf(deployment(2, 2)), nil)
+		},
+		"rejected": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
+			return compute(t, sup, snapshotOf(deployment(2, 2)), nil, "spec: invalid")
+		},
+		"tasks run": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
+			return compute(t, sup, snapshotOf(deployment(2, 2)), decision(false, false, true, wait))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sup := superset(lastStatus("Running", image), legacy(3))
+			sup.Status = compute(t, sup, snapshotOf(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
+			want := sup.Status.Components.WebServer.AdoptedSpec
+			sup.Spec.WebServer.Config, sup.Generation = new("ROW_LIMIT = 1"), 4
+			sup.Status = unapplied(t, sup)
+			if got := sup.Status.Components.WebServer.AdoptedSpec; want == "" || got != want {
+				t.Errorf("adopted %q before the edit, %q after it", want, got)
+			}
+		})
+	}
+}
+
 func TestAutoscalerReplicasAreKept(t *testing.T) {
 	sup := superset(lastStatus("Running", image), func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MaxReplicas: 9}

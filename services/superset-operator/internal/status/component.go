@@ -97,7 +97,8 @@ func entry(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefS
 
 // adopted returns the fingerprint of an unmodified workload of an earlier operator, otherwise an empty string. A
 // workload is adopted with the first status of this operator if the earlier one had observed the latest generation,
-// and until the spec changes the workload.
+// and until the spec changes the workload. A change that is not applied, since the reconcile is paused, rejected or runs
+// tasks, may be reverted and ends no adoption.
 func adopted(in Input, c *desired.Component) (string, error) {
 	sup, d, entry := in.Superset, in.Snapshot.Deployments[c.Slug], entry(in.Superset, c)
 	if d == nil || entry == nil || entry.AdoptedSpec == "" && !adopting(sup) {
@@ -111,6 +112,8 @@ func adopted(in Input, c *desired.Component) (string, error) {
 		return fingerprint, nil
 	case adopting(sup) && mainImage(d) == c.Image:
 		return fingerprint, nil
+	case in.Decision == nil, in.Decision.Mode == lifecycle.Wait:
+		return entry.AdoptedSpec, nil
 	}
 	return "", nil
 }

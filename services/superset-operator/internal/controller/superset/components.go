@@ -180,8 +180,8 @@ func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name
 }
 
 // pinImages pins every existing component to its current image while the tasks for another image wait or are blocked. If
-// other tasks are, the metastore fits the desired image, and may not fit a former one. If the tasks have never completed it
-// stops the reconcile, so that no component is created.
+// other tasks are, the metastore fits the desired image, and may not fit a former one. It precedes the status write, which
+// ends the adoption of a Deployment that is going to change.
 func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result, error) {
 	for i := range s.desired.Components {
 		c := &s.desired.Components[i]
@@ -190,10 +190,14 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 			continue
 		}
 		if image := mainImage(live); image != "" {
-			c.Image = image
 			setMainImage(c.Deployment, image)
 		}
 	}
+	return steps.Result{}, nil
+}
+
+// delayCreation stops the reconcile if the tasks have never completed, so that no component is created.
+func (*Reconciler) delayCreation(_ context.Context, s *reconcileState) (steps.Result, error) {
 	return steps.Result{Stop: s.decision.Initial}, nil
 }
 

@@ -193,6 +193,27 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 	}
 }
 
+// TestAwaitingApprovalKeepsAdoption changes the image of an adopted installation, which waits for an approval, and reverts
+// the change: no Deployment changes and no pod restarts.
+func TestAwaitingApprovalKeepsAdoption(t *testing.T) {
+	l, sup, before := adopted(t, supervised)
+	checkUnchanged := func() {
+		t.Helper()
+		expect.Never(t, time.Second, func() error {
+			if diff := cmp.Diff(before, workloads(l.env)); diff != "" {
+				return fmt.Errorf("workloads differ (-before +after):\n%s", diff)
+			}
+			return nil
+		})
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true); image("6.1.0")(s) })
+	l.waitAwaitingApproval(sup, "6.1.0")
+	checkUnchanged()
+	l.edit(sup, image("6.0.0"))
+	l.waitFor(sup, settled)
+	checkUnchanged()
+}
+
 func TestAdoptionWithCloneDropsNothing(t *testing.T) {
 	l, sup, _ := adopted(t)
 	for _, change := range []func(*v1alpha1.Superset){
