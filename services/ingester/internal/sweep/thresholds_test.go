@@ -44,12 +44,11 @@ func (c *capturedEvents) Eventf(regarding, related runtime.Object, _, reason, _,
 	*c = append(*c, reason+" "+describe(regarding)+" "+describe(related))
 }
 
-// Events are in the namespace of the service, where the chart permits them also with watchNamespaces, and separate by kind.
 // FlotillaIngesterSweepsFail waits for the time of the last sweep, so it is absent where none is expected.
 func TestTimeOfLastSweepIsThatOfPeriodicSweeps(t *testing.T) {
 	for interval, want := range map[time.Duration]int{0: 0, time.Minute: 1} {
 		metrics := prometheus.NewRegistry()
-		if _, err := New(Config{Registerer: metrics, Interval: interval}); err != nil {
+		if _, err := New(Config{Options: Options{Interval: interval}, Registerer: metrics}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := testutil.GatherAndCount(metrics, "flotilla_ingester_sweep_last_success_timestamp_seconds"); err != nil || n != want {
@@ -58,6 +57,7 @@ func TestTimeOfLastSweepIsThatOfPeriodicSweeps(t *testing.T) {
 	}
 }
 
+// Events are in the namespace of the service, where the chart permits them also with watchNamespaces, and separate by kind.
 func TestAbortEventIsInNamespaceOfService(t *testing.T) {
 	kinds, err := registry.Load()
 	if err != nil {
