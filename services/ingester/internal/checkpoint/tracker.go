@@ -42,14 +42,22 @@ type Tracker struct {
 	// clusterMu guards the cluster's copy: one request at a time.
 	clusterMu sync.Mutex
 
-	mu                sync.Mutex
-	highest           int64 // the highest observed number of the cluster
-	checked           bool  // both numbers were compared once
-	behind            error // the last comparison
-	missingPermission string
-	next              *increment
-	running           bool
+	mu      sync.Mutex
+	highest int64 // the highest observed number of the cluster
+	checked bool  // both numbers were compared once
+	behind  error // the last comparison
+	missing map[access]bool
+	next    *increment
+	running bool
 }
+
+// access is an access to the ConfigMap. A Role may permit only one of them.
+type access string
+
+const (
+	read  access = "read"
+	write access = "write"
+)
 
 // increment is one increment of the number, for all evictions that wait.
 type increment struct {
@@ -70,7 +78,7 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracker{cfg: cfg, metrics: m}, nil
+	return &Tracker{cfg: cfg, metrics: m, missing: map[access]bool{}}, nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -85,7 +93,11 @@ func (k *Tracker) Start(ctx context.Context) error {
 	case <-k.cfg.Ready:
 	}
 	for {
-		if err := k.Check(ctx); err != nil && !errors.Is(err, ErrBehind) && ctx.Err() == nil {
+		err := k.Check(ctx)
+		if err == nil {
+			err = k.catchUp(ctx)
+		}
+		if err != nil && !errors.Is(err, ErrBehind) && ctx.Err() == nil {
 			k.cfg.Log.V(1).Info("Failed to compare checkpoints", "reason", err.Error())
 		}
 		select {
@@ -123,7 +135,27 @@ func (k *Tracker) read(ctx context.Context) (int64, error) {
 	k.clusterMu.Lock()
 	defer k.clusterMu.Unlock()
 	number, err := k.cfg.Cluster.Read(ctx)
-	return number, k.permitted(err)
+	return number, k.permitted(read, err)
+}
+
+// catchUp writes the number of the database to the cluster while the permission to write it was
+// missing: it may have been granted since, and the next eviction may be far away.
+func (k *Tracker) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	k.clusterMu.Lock()
+	defer k.clusterMu.Unlock()
+	k.mu.Lock()
+	missing := k.missing[write]
+	k.mu.Unlock()
+	if !missing {
+		return nil
+	}
+	number, err := Stored(ctx, k.cfg.DB)
+	if err != nil {
+		return err
+	}
+	return k.permitted(write, k.cfg.Cluster.Raise(ctx, number))
 }
 
 // Behind compares the current database with the last observed number of the cluster,
@@ -205,7 +237,7 @@ func (k *Tracker) advance(ctx context.Context) error {
 		return err
 	}
 	k.clusterMu.Lock()
-	err = k.permitted(k.cfg.Cluster.Raise(ctx, number))
+	err = k.permitted(write, k.cfg.Cluster.Raise(ctx, number))
 	k.clusterMu.Unlock()
 	if err != nil {
 		return err
@@ -218,22 +250,21 @@ func (k *Tracker) advance(ctx context.Context) error {
 
 // permitted drops the error of a missing permission and logs it once: an ingester that was
 // upgraded with an old Role continues as before.
-func (k *Tracker) permitted(err error) error {
+func (k *Tracker) permitted(a access, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case err == nil:
-		k.missingPermission = ""
-		k.metrics.unprotected.Set(0)
-		return nil
+		delete(k.missing, a)
 	case !apierrors.IsForbidden(err):
 		return err
+	default:
+		if len(k.missing) == 0 {
+			k.cfg.Log.Info("Failed to access the checkpoint ConfigMap, older databases are not detected: see config/rbac/role.yaml", "reason", err.Error())
+		}
+		k.missing[a] = true
 	}
-	k.metrics.unprotected.Set(1)
-	if k.missingPermission == "" {
-		k.cfg.Log.Info("Failed to access the checkpoint ConfigMap, older databases are not detected: see config/rbac/role.yaml", "reason", err.Error())
-	}
-	k.missingPermission = err.Error()
+	k.metrics.unprotected.Set(float64(min(len(k.missing), 1)))
 	return nil
 }
 

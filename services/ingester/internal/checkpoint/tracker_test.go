@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -19,6 +20,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
@@ -30,6 +33,7 @@ type server struct {
 	mu          sync.Mutex
 	object      *corev1.ConfigMap
 	err         error
+	writeErr    error
 	writes      int
 	beforeWrite func() // a write takes effect
 }
@@ -61,8 +65,8 @@ func (s *server) write(o client.Object) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
+	if err := cmp.Or(s.err, s.writeErr); err != nil {
+		return err
 	}
 	s.writes++
 	s.object = o.(*corev1.ConfigMap).DeepCopy()
@@ -184,6 +188,43 @@ func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 	s.mu.Unlock()
 	if err := k.Advance(t.Context()); err != nil || s.number() != "4" {
 		t.Errorf("permitted again: %v, the cluster has %q", err, s.number())
+	}
+}
+
+// TestMissingPermissionToWrite has a Role that lacks the verbs create and update, which are granted later.
+func TestMissingPermissionToWrite(t *testing.T) {
+	s, reg, ready := &server{writeErr: errForbidden}, prometheus.NewRegistry(), make(chan struct{})
+	close(ready)
+	k, _ := newTracker(t, s, func(c *checkpoint.Config) { c.Registerer, c.Ready = reg, ready })
+	unprotected := func(want string) error {
+		const name = "flotilla_ingester_checkpoint_unprotected"
+		return testutil.GatherAndCompare(reg, strings.NewReader("# HELP "+name+" 1 while an older database cannot be detected, since the permission for the ConfigMap is missing.\n"+
+			"# TYPE "+name+" gauge\n"+name+" "+want+"\n"), name)
+	}
+	if err := k.Advance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one after a read that is permitted
+		if err := unprotected("1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.writeErr = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := k.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	expect.Eventually(t, expect.Long, func() error { return unprotected("0") })
+	cancel()
+	running.Wait()
+	if s.number() != "1" {
+		t.Errorf("the cluster has %q, want the number of the database", s.number())
 	}
 }
 
