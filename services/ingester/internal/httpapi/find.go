@@ -103,17 +103,20 @@ func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, 
 }
 
 // listStorage lists from storage. It expands a template to criteria first, so that namespace,
-// selectors and pages apply to it as well.
+// selectors and pages apply to it as well. The page of a template with a limit is its whole answer.
 func (a *handlers) listStorage(ctx context.Context, t target, q listRequest) (*storage.ListResponse, error) {
-	ext := &q.ext
+	ext, limited := &q.ext, false
 	if q.template != "" {
 		var err error
-		if ext, err = query.Expand(t.kind, q.template, ext); err != nil {
+		if ext, limited, err = query.Expand(t.kind, q.template, ext); err != nil {
 			return nil, err
 		}
 	}
 	var answer storage.ListResponse
 	err := a.store.List(ctx, t.typeMeta(), t.namespace, &q.options, ext, &answer)
+	if limited {
+		answer.Continue, answer.RemainingItemCount = "", nil
+	}
 	return &answer, err
 }
 

@@ -179,6 +179,16 @@ func TestTemplates(t *testing.T) {
 	if diff := cmp.Diff(want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" || b.store.namespace != "default" {
 		t.Errorf("request in %q (-want +got):\n%s", b.store.namespace, diff)
 	}
+	remaining := int64(3)
+	b.store.list = storage.ListResponse{Continue: "next", RemainingItemCount: &remaining}
+	filter = url.QueryEscape(`{"criterion":[{"fieldName":"namespace","operator":"EQUAL","matchValue":"default"},{"fieldName":"name","operator":"EQUAL","matchValue":"churn"}]}`)
+	for template, continues := range map[string]bool{"latest-model-of-family": false, "models-by-family": true} {
+		var page objectList
+		b.into(b.send(http.MethodGet, objects+"?template="+template+"&filter="+filter, ""), http.StatusOK, &page)
+		if got := page.Metadata.Continue == "next" && page.Metadata.RemainingItemCount != nil; got != continues {
+			t.Errorf("%s: metadata %+v, want a further page: %t", template, page.Metadata, continues)
+		}
+	}
 	b.status(b.send(http.MethodGet, objects+"?template=none", ""), http.StatusBadRequest, `unknown template "none" of kind Model, want one of created-since(since`)
 	b.status(b.send(http.MethodGet, objects+"?template=created-since", ""), http.StatusBadRequest, `parameter "since" is required`)
 	b.status(b.send(http.MethodGet, objects+"?template=created-since&orderBy=name&filter="+filter, ""), http.StatusBadRequest, "has an order of its own")

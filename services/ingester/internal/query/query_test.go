@@ -239,7 +239,7 @@ func TestTemplatesCompileAndAreDocumented(t *testing.T) {
 					operation.Criteria = append(operation.Criteria, storage.Criterion{FieldName: condition.Parameter, Operator: storage.OpEqual, MatchValue: sample(fields[condition.Field])})
 				}
 			}
-			ext, err := query.Expand(kind, template.ID, &storage.ListOptionsExt{Operation: operation})
+			ext, _, err := query.Expand(kind, template.ID, &storage.ListOptionsExt{Operation: operation})
 			if err != nil {
 				t.Errorf("%s %s: %v", name, template.ID, err)
 				continue

@@ -73,21 +73,22 @@ func Templates(kind *registry.Kind) []Template {
 
 // Expand builds a request from a template. The operation of ext holds the parameters:
 // criteria named by parameter, with EQUAL and without nesting. Pagination and skip list of
-// ext are kept. Errors: storage.ErrInvalid, listing the supported values.
-func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (*storage.ListOptionsExt, error) {
+// ext are kept. Limited reports whether the template has a limit of its own: its page is the
+// whole answer. Errors: storage.ErrInvalid, listing the supported values.
+func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (expanded *storage.ListOptionsExt, limited bool, err error) {
 	if ext == nil {
 		ext = &storage.ListOptionsExt{}
 	}
 	t, err := findTemplate(kind, id)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(ext.OrderBy) > 0 {
-		return nil, invalid("template %q has an order of its own", id)
+		return nil, false, invalid("template %q has an order of its own", id)
 	}
 	args, err := t.read(ext.Operation)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	out := *ext
 	out.OrderBy = t.Order
@@ -102,7 +103,7 @@ func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (*stora
 		}
 		out.Pagination = &page
 	}
-	return &out, err
+	return &out, t.Limit > 0, err
 }
 
 func findTemplate(kind *registry.Kind, id string) (*Template, error) {

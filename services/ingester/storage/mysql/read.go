@@ -30,7 +30,7 @@ func (s *Storage) QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMe
 	if err != nil {
 		return err
 	}
-	expanded, err := query.Expand(kind, templateID, ext)
+	expanded, _, err := query.Expand(kind, templateID, ext)
 	if err != nil {
 		return err
 	}
