@@ -88,6 +88,9 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 		return 0, err
 	}
 	if source == sourceStorage {
+		if err := a.checkAbsent(ctx, t); err != nil {
+			return 0, err
+		}
 		return outcomeClosed, a.closeRow(ctx, t, object, options)
 	}
 	if object.GetDeletionTimestamp() != nil || api.IsSet(object.GetAnnotations(), api.DeletingAnnotation) {
@@ -105,6 +108,20 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 		return 0, err
 	}
 	return outcomeMarked, clusterError(err)
+}
+
+// checkAbsent returns errMoved if the cluster has an object of the name. It is called after the row was
+// read: that may be the row of an object which was created since the cluster was read.
+func (a *handlers) checkAbsent(ctx context.Context, t target) error {
+	_, err := a.cluster.Get(ctx, t.kind, t.namespace, t.name)
+	switch {
+	case err == nil:
+		return errMoved
+	case apierrors.IsNotFound(err):
+		return nil
+	default:
+		return clusterError(err)
+	}
 }
 
 // closeReleased closes the row of an object that only foreign finalizers hold. The row may

@@ -117,6 +117,14 @@ func TestDeleteRetriesWhenObjectMoves(t *testing.T) {
 			t.Errorf("marked %s", last.UID)
 		}
 	})
+	t.Run("created before the row is read", func(t *testing.T) {
+		b := newEnv(t)
+		b.store.onRead = func() { b.cluster.object, b.store.object = model(7), model(7) }
+		b.status(b.send(http.MethodDelete, churn, ""), http.StatusAccepted, "is marked for deletion")
+		if len(b.store.closed) > 0 || len(b.cluster.marks) != 1 {
+			t.Errorf("closed %v, marked %v", b.store.closed, b.cluster.marks)
+		}
+	})
 	t.Run("on every attempt", func(t *testing.T) {
 		b := newEnv(t)
 		b.cluster.object = model(7)

@@ -53,12 +53,16 @@ type fakeStore struct {
 	namespace string
 	closed    []string
 	panics    bool
+	onRead    func() // before a row is read
 }
 
 func (f *fakeStore) GetByName(_ context.Context, _, name string, object runtime.Object) error {
 	if f.panics {
 		var nilStore *fakeStore
 		nilStore.closed = nil
+	}
+	if f.onRead != nil {
+		f.onRead()
 	}
 	switch {
 	case f.err != nil:
