@@ -37,11 +37,12 @@ func (r *watchErrors) handle(ctx context.Context, reflector *cache.Reflector, er
 	r.log.Info("Waiting to watch the kind", "reason", r.reported, "advice", advice)
 }
 
-// recovered logs that the kind is watched, after an earlier failure was logged.
+// recovered logs that the kind is watched, after an earlier failure was logged. The same failure is logged if it recurs.
 func (r *watchErrors) recovered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reported != "" {
 		r.log.Info("Started to watch the kind")
+		r.reported = ""
 	}
 }
