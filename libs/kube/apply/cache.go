@@ -6,8 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxCacheEntries limits the cache; a dropped entry costs one request for its object.
-const maxCacheEntries = 10_000
+// maxCacheEntries limits the cache. A full one drops any entry for a new one, which costs
+// one request for its object. Reconciles visit all objects in turn, so beyond the limit an
+// LRU would drop each entry before its next use.
+const maxCacheEntries = 100_000
 
 // applyCache keeps the results of own applies that the object does not show:
 // differences that remained right after an apply (a webhook, or a value that is stored
@@ -27,8 +29,14 @@ type applied struct {
 func (a *applyCache) record(uid types.UID, entry applied) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byUID == nil || len(a.byUID) >= maxCacheEntries {
+	if a.byUID == nil {
 		a.byUID = map[types.UID]applied{}
+	}
+	if _, known := a.byUID[uid]; !known && len(a.byUID) >= maxCacheEntries {
+		for dropped := range a.byUID {
+			delete(a.byUID, dropped)
+			break
+		}
 	}
 	a.byUID[uid] = entry
 }
