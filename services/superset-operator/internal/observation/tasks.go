@@ -30,9 +30,6 @@ func startFailures(in Input) []contract.Unit {
 			out = append(out, startFailure(kind.Slug, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: message}))
 			continue
 		}
-		if snapshot.StartFailure(pods) == "" {
-			continue
-		}
 		failures := slices.DeleteFunc(workload.Failures(pods, in.Now), func(f contract.Failure) bool {
 			return !slices.Contains(cannotStart, f.Class)
 		})

@@ -55,7 +55,7 @@ func conditionsOf(in observation.Input) map[string]metav1.Condition {
 func TestTaskStartFailureDegradesImmediately(t *testing.T) {
 	for state, want := range map[string]string{
 		"ImagePullBackOff": "ImagePull", "ErrImagePull": "ImagePull", "InvalidImageName": "ImagePull",
-		"ErrImageNeverPull": "ImagePull", "CreateContainerConfigError": "ConfigError",
+		"ErrImageNeverPull": "ImagePull", "ImageInspectError": "ImagePull", "CreateContainerConfigError": "ConfigError",
 	} {
 		got := conditionsOf(migrating("job", waits(state)))
 		if c := got[conditions.TypeDegraded]; c.Status != metav1.ConditionTrue || c.Reason != want {

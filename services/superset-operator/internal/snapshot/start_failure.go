@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 )
@@ -14,11 +15,8 @@ import (
 // maxReason is the maximum size of the reason of a pod that cannot start, in bytes.
 const maxReason = 256
 
-// startFailures are the reasons of waiting containers that do not recover by waiting.
-var startFailures = []string{
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
-	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
-}
+// unscheduled are the reasons of a pod that the scheduler assigns to no node.
+var unscheduled = []string{corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError}
 
 // StartFailure returns the reason why one of the pods cannot start; empty if all can, or if it is unknown.
 func StartFailure(pods []corev1.Pod) string {
@@ -56,7 +54,7 @@ func podStartFailure(p *corev1.Pod) string {
 		return ""
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && slices.Contains(startFailures, w.Reason) {
+		if w := c.State.Waiting; w != nil && cannotStart(w.Reason) {
 			return fmt.Sprintf("container %q: %s: %s", c.Name, w.Reason, w.Message)
 		}
 	}
@@ -64,9 +62,21 @@ func podStartFailure(p *corev1.Pod) string {
 		return ""
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && slices.Contains(unscheduled, c.Reason) {
 			return "pod unschedulable: " + c.Message
 		}
 	}
 	return ""
+}
+
+// cannotStart reports whether a container with this waiting reason has not run and does not recover by waiting.
+func cannotStart(reason string) bool {
+	switch workload.WaitingClass(reason) {
+	case contract.FailureImagePull:
+		return true
+	case contract.FailureConfigError:
+		return reason != "PostStartHookError" // the container has run
+	default:
+		return false
+	}
 }
