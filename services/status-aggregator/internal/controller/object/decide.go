@@ -196,7 +196,7 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 	}
 	for _, c := range entry.Conditions {
 		recorded := toKubernetes(c)
-		i := index(merged, c.Type)
+		i := slices.IndexFunc(merged, func(m metav1.Condition) bool { return m.Type == c.Type })
 		switch {
 		case i < 0:
 			merged = append(merged, recorded)
@@ -228,15 +228,7 @@ func ownConditions(present []metav1.Condition, withReady bool) []metav1.Conditio
 
 // sameEntry reports whether two entries are equal, ignoring times and versions.
 func sameEntry(a, b contract.StatusEntry) (bool, error) {
-	encodedA, err := json.Marshal(comparableEntry(a))
-	if err != nil {
-		return false, err
-	}
-	encodedB, err := json.Marshal(comparableEntry(b))
-	if err != nil {
-		return false, err
-	}
-	return bytes.Equal(encodedA, encodedB), nil
+	return sameJSON(comparableEntry(a), comparableEntry(b))
 }
 
 func comparableEntry(e contract.StatusEntry) contract.StatusEntry {
@@ -251,25 +243,14 @@ func comparableEntry(e contract.StatusEntry) contract.StatusEntry {
 	return e
 }
 
-func sameMemory(a, b conditions.State) (bool, error) {
+// sameJSON reports whether two values are equal once they are stored.
+func sameJSON(a, b any) (bool, error) {
 	encodedA, err := json.Marshal(a)
 	if err != nil {
 		return false, err
 	}
 	encodedB, err := json.Marshal(b)
-	if err != nil {
-		return false, err
-	}
-	return bytes.Equal(encodedA, encodedB), nil
-}
-
-func index(list []metav1.Condition, conditionType string) int {
-	for i := range list {
-		if list[i].Type == conditionType {
-			return i
-		}
-	}
-	return -1
+	return bytes.Equal(encodedA, encodedB), err
 }
 
 func toContract(list []metav1.Condition) []contract.Condition {

@@ -202,7 +202,7 @@ func (r *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Resul
 	if err != nil {
 		return steps.Result{}, err
 	}
-	sameState, err := sameMemory(s.record.Memory, memory)
+	sameState, err := sameJSON(s.record.Memory, memory)
 	if err != nil || unchanged && sameState && s.record.Known() {
 		return steps.Result{}, err
 	}
