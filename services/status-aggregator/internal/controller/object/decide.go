@@ -18,12 +18,17 @@ import (
 // grace is how long an object may lack a usable observation while its observer is alive.
 const grace = 30 * time.Second
 
+// retryOverdue is the delay of the next decision while an observer is overdue.
+const retryOverdue = time.Second
+
 // inputs are the inputs of a decision.
 type inputs struct {
 	now   time.Time
 	state liveness.State
 	// received is the observation to use; nil if this incarnation has none.
 	received *model.Received
+	// overdue is true for an observer past its deadline whose heartbeats the watchdog has not probed for yet.
+	overdue bool
 	// formerExpiry is the end of the validity of the previous epoch; zero if it has ended.
 	formerExpiry time.Time
 	// waitingSince is the start of the wait for a first observation, or for one that covers
@@ -47,8 +52,12 @@ type decision struct {
 // decide returns whether to act on the observation, and its freshness.
 func decide(f inputs) decision {
 	d := evaluate(f)
-	if d.retryAt.IsZero() {
+	switch {
+	case !d.retryAt.IsZero():
+	case !f.formerExpiry.IsZero():
 		d.retryAt = f.formerExpiry // an observation of a lower epoch may be used then
+	case d.hold && f.overdue:
+		d.retryAt = f.now.Add(retryOverdue) // if the probe finds a heartbeat, the state never changed
 	}
 	return d
 }
@@ -86,8 +95,10 @@ func decideUnobserved(f inputs) decision {
 		return decision{freshness: conditions.NeverObserved}
 	case f.state == liveness.Alive && !f.now.Before(until):
 		return decision{freshness: conditions.NeverObserved}
-	default:
+	case f.now.Before(until):
 		return decision{hold: true, retryAt: until}
+	default:
+		return decision{hold: true} // Unconfirmed: the next change of the observer's state enqueues all objects
 	}
 }
 

@@ -6,12 +6,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -67,8 +71,12 @@ func checkDecide(t *testing.T, cases map[string]decideCase) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.inputs.now = now
-			if diff := cmp.Diff(tc.want, decide(tc.inputs), cmp.AllowUnexported(decision{})); diff != "" {
+			got := decide(tc.inputs)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+			if !got.retryAt.IsZero() && !got.retryAt.After(now) {
+				t.Errorf("the next decision is %s in the past: the object is reconciled without a pause", now.Sub(got.retryAt))
 			}
 		})
 	}
@@ -118,6 +126,10 @@ func TestDecideUnconfirmedObserver(t *testing.T) {
 	checkDecide(t, map[string]decideCase{
 		"unconfirmed, and another writer may have written conditions since: hold": {
 			inputs{state: liveness.Unconfirmed, received: observed(1, 1, false), entry: entryAt(1, 1), present: present}, hold,
+		},
+		"unconfirmed because the observer is overdue: hold, and requeue": {
+			inputs{state: liveness.Unconfirmed, overdue: true, received: observed(1, 1, true), entry: entryAt(1, 1), present: present},
+			decision{hold: true, retryAt: at(1)},
 		},
 		"unconfirmed, a newer retained observation: hold, an even newer one may be pending": {
 			inputs{state: liveness.Unconfirmed, received: observed(1, 2, false), entry: entryAt(1, 1), present: present}, hold,
@@ -171,9 +183,25 @@ func TestDecideWithoutObservation(t *testing.T) {
 			inputs{state: liveness.Stale, waitingSince: now}, decision{freshness: conditions.NeverObserved},
 		},
 		"no observation, and an unconfirmed observer: hold": {
-			inputs{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, decision{hold: true, retryAt: at(-270)},
+			inputs{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, hold,
+		},
+		"no observation, and an overdue observer: hold, and requeue": {
+			inputs{state: liveness.Unconfirmed, overdue: true, waitingSince: at(-300)}, decision{hold: true, retryAt: at(1)},
 		},
 	})
+}
+
+// A probe that finds a heartbeat does not change the state, so the watchdog enqueues no objects.
+func TestDecisionInputsOfOverdueObserver(t *testing.T) {
+	tracker := liveness.NewTracker(0, liveness.DefaultInactivity, "o")
+	tracker.SetConnected(at(-60))
+	tracker.RecordSeen("o", 1, liveness.DefaultValidity, at(-30))
+	r := &Reconciler{cfg: Config{Model: model.NewStore(), Liveness: tracker}}
+	live := observe.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}
+	f := r.decisionInputs(&reconcileState{now: now, kind: registry.Kind{Observer: "o"}, live: live, record: &history.Record{}})
+	if f.state != liveness.Unconfirmed || !f.overdue {
+		t.Errorf("state %s, overdue %v, want %s, true", f.state, f.overdue, liveness.Unconfirmed)
+	}
 }
 
 func TestPrevious(t *testing.T) {

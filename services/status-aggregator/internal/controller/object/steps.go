@@ -124,7 +124,7 @@ func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
 	f := inputs{now: s.now, entry: s.knownEntry(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
-		state = liveness.Unconfirmed // past its deadline, but the watchdog has not probed the stream yet
+		state, f.overdue = liveness.Unconfirmed, true
 	}
 	f.state = state
 	received, _, ok := r.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
