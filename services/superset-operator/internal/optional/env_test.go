@@ -164,7 +164,7 @@ func (e *env) grant(user string, granted permissions) {
 }
 
 func (e *env) reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
-	state, _ := e.kind.State()
+	state, _, _ := e.kind.State()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.first == "" {
@@ -217,9 +217,9 @@ func (e *env) waitState(want optional.State) client.Reader {
 	e.Helper()
 	var reader client.Reader
 	expect.Eventually(e, timeout, func() error {
-		state, r := e.kind.State()
-		if state != want || (r != nil) != (want == optional.Served) {
-			return fmt.Errorf("state %s, reader %v", state, r)
+		state, r, err := e.kind.State()
+		if state != want || (r != nil) != (want == optional.Served) || err != nil && want != optional.Unknown {
+			return fmt.Errorf("state %s, reader %v, error %w", state, r, err)
 		}
 		reader = r
 		return nil

@@ -53,7 +53,7 @@ type State string
 
 // States of a kind.
 const (
-	// Unknown means that the state is not determined yet, or that the objects cannot be read.
+	// Unknown means that the state is not determined yet, or that discovery or the list of the objects failed.
 	Unknown State = "Unknown"
 	// Absent means that the cluster does not have the CRD, or not in this version.
 	Absent State = "Absent"
@@ -76,6 +76,7 @@ type Kind struct {
 	mu     sync.Mutex
 	state  State
 	reader client.Reader
+	err    error // why the state is Unknown; nil if it is not determined yet
 }
 
 var _ source.SyncingSource = &Kind{}
@@ -104,14 +105,15 @@ func New(mgr manager.Manager, d CRD, o Options) (*Kind, error) {
 // CRD returns the CRD of the Kind.
 func (k *Kind) CRD() CRD { return k.crd }
 
-// State returns whether the kind is served and, if so, a reader of the cache of its objects.
-func (k *Kind) State() (State, client.Reader) {
+// State returns whether the kind is served and, if so, a reader of the cache of its objects. The error is the last one of
+// discovery or of the watch while the state is Unknown.
+func (k *Kind) State() (State, client.Reader, error) {
 	if k == nil {
-		return Unknown, nil
+		return Unknown, nil, nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.state, k.reader
+	return k.state, k.reader, k.err
 }
 
 // IsNotServed reports whether a request failed because the kind is not, or no longer, served. Callers need not retry:
@@ -125,9 +127,23 @@ func (k *Kind) set(state State, reader client.Reader) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before := k.state
-	k.state, k.reader = state, reader
+	k.state, k.reader, k.err = state, reader, nil
 	k.setReady()
 	return before != state
+}
+
+// fail makes a kind that is not served Unknown, and reports whether this is its first error. A kind that was served stays
+// readable in its cache.
+func (k *Kind) fail(err error) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.setReady()
+	if k.state == Served {
+		return false
+	}
+	first := k.err == nil
+	k.state, k.err = Unknown, err
+	return first
 }
 
 func (k *Kind) setReady() { k.once.Do(func() { close(k.ready) }) }

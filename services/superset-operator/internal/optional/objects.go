@@ -88,7 +88,9 @@ func (f *watcher) newCache(ctx context.Context) (cache.Cache, error) {
 func (f *watcher) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !IsNotServed(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
-		f.setReady()
+		if f.fail(fmt.Errorf("watch %s: %w", f.crd.Resource, err)) {
+			f.enqueueOwners(ctx)
+		}
 	}
 	f.notify()
 }

@@ -143,6 +143,9 @@ func (f *watcher) check(ctx context.Context) bool {
 		var err error
 		if served, err = f.isServed(ctx); err != nil {
 			f.log.V(1).Info("Failed to discover the kind", "reason", err.Error())
+			if state, _, _ := f.State(); state == Unknown && f.fail(err) {
+				f.enqueueOwners(ctx)
+			}
 			return true
 		}
 	}
@@ -200,6 +203,10 @@ func (f *watcher) setState(ctx context.Context, state State, reader client.Reade
 		return
 	}
 	f.log.Info("State of the optional kind changed", "state", state)
+	f.enqueueOwners(ctx)
+}
+
+func (f *watcher) enqueueOwners(ctx context.Context) {
 	for _, request := range f.options.Requests(ctx) {
 		f.queue.Add(request)
 	}

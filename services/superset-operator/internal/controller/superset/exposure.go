@@ -86,12 +86,16 @@ func (r *Reconciler) policies(ctx context.Context, s *reconcileState) (steps.Res
 }
 
 // optionalObject applies or deletes the object of an optional kind. If the cluster does not serve the kind, it emits
-// an event and the reconcile continues; the Superset is enqueued again when the kind is served.
+// an event and the reconcile continues; the Superset is enqueued again when the kind is served. If the kind cannot be read,
+// for example with a role that lacks it, the desired object is an error.
 func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind *optional.Kind, want *unstructured.Unstructured) (result steps.Result, served bool, err error) {
-	state, reader := kind.State()
+	state, reader, err := kind.State()
 	switch state {
 	case optional.Unknown:
-		return steps.Result{}, false, nil
+		if want == nil {
+			err = nil
+		}
+		return steps.Result{}, false, err
 	case optional.Absent:
 		if want != nil && r.optional.missing.ShouldReport(s.sup, kind.CRD()) {
 			// The missing object is the related object of the event, since events that differ only in their
