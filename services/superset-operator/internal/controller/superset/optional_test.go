@@ -223,6 +223,7 @@ func TestOptionalKindsAreServed(t *testing.T) {
 		"networking switches between Ingress and Gateway": networkingSwitchesBetweenIngressAndGateway,
 		"foreign objects are reported and kept":           foreignObjectsAreReportedAndKept,
 		"foreign objects stay unchanged":                  foreignObjectsStayUnchanged,
+		"a kind that the role lacks is reported":          kindWithoutPermissionIsReported,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
