@@ -3,6 +3,7 @@ package class
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,7 +43,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	own := r.written.Observe(newObj)
 	return oldObj.Generation != newObj.Generation ||
 		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
-		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() || len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() || !slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
 		!own && !equality.Semantic.DeepEqual(oldObj.Status, newObj.Status)
 }
 

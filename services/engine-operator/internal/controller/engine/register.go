@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -111,7 +112,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
 		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
 		!maps.Equal(oldObj.Annotations, newObj.Annotations) ||
-		len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		!slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
 		engine.StateOf(oldObj.Status) != engine.StateOf(newObj.Status) ||
 		!own && !equality.Semantic.DeepEqual(status.OwnEngine(oldObj.Status), status.OwnEngine(newObj.Status))
 }

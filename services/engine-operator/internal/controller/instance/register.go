@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +62,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	return oldObj.Generation != newObj.Generation ||
 		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
 		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
-		!maps.Equal(oldObj.Annotations, newObj.Annotations) || len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		!maps.Equal(oldObj.Annotations, newObj.Annotations) || !slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
 		!own && !equality.Semantic.DeepEqual(status.OwnInstance(oldObj.Status), status.OwnInstance(newObj.Status))
 }
 
