@@ -126,7 +126,7 @@ func Controllers(ctx context.Context, rt *service.Runtime, o Options, transports
 	}
 	classes := class.New(class.Config{
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Recorder: rt.GetEventRecorder("class-controller"),
-		Clock: rt.Clock, EngineIndex: engine.IndexClass,
+		Clock: rt.Clock,
 	})
 	if err := classes.SetupWithManager(rt.Manager); err != nil {
 		return err
@@ -134,7 +134,7 @@ func Controllers(ctx context.Context, rt *service.Runtime, o Options, transports
 	return instance.New(instance.Config{
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltInstance),
 		Recorder: rt.GetEventRecorder("instance-controller"),
-		Clock:    rt.Clock, Images: o.Images, EngineIndex: engine.IndexInstance,
+		Clock:    rt.Clock, Images: o.Images,
 		ListenAddress: listenAddress(os.Getenv("POD_IP")), NewID: ids(rt.Clock), NewPassword: password,
 	}).SetupWithManager(rt.Manager, lease)
 }

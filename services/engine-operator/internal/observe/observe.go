@@ -20,7 +20,7 @@ import (
 // does not grow with the number of engines.
 const IndexEngine = "flotilla.dev/engine"
 
-// Register adds the index for every kind that this package reads.
+// Register adds the indexes of this package.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{}} {
 		err := indexer.IndexField(ctx, kind, IndexEngine, enginesOf)
@@ -28,7 +28,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 			return fmt.Errorf("index %T by engine: %w", kind, err)
 		}
 	}
-	return nil
+	return registerReferences(ctx, indexer)
 }
 
 // enginesOf returns the engine that controls the object, and the one that its label names:

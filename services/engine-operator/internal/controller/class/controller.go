@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,8 +28,6 @@ type Config struct {
 	// Recorder emits the events of a class.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// EngineIndex is the cache index that finds the engines of a class.
-	EngineIndex string
 }
 
 // Reconciler reconciles classes.
@@ -115,7 +114,9 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 }
 
 // isStale reports whether the decision must be made again from a newer object.
-func isStale(err error) bool { return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) }
+func isStale(err error) bool {
+	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) || apierrors.IsConflict(err)
+}
 
 // errStale means that the cache does not show the API server's state yet.
 var errStale = errors.New("stale cache")

@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
 )
 
-// SetupWithManager adds the controller to the manager. The cache must have the index that
-// Config.EngineIndex names.
+// SetupWithManager adds the controller to the manager. The cache must have the index
+// [observe.IndexClass].
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
 		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).

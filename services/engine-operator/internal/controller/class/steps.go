@@ -3,7 +3,6 @@ package class
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
@@ -29,11 +29,11 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if _, err := r.countEngines(ctx, s); err != nil || len(s.engines) > 0 {
 		return steps.Result{Stop: true}, err // the deletion of the last engine enqueues the class
 	}
-	var list v1alpha1.FireboltEngineList
-	if err := r.APIReader.List(ctx, &list, client.InNamespace(s.class.Namespace)); err != nil {
-		return steps.Result{}, fmt.Errorf("list engines of the deleted class %q: %w", s.class.Name, err)
+	live, err := observe.ListReferring(ctx, r.APIReader, observe.IndexClass, client.ObjectKeyFromObject(s.class))
+	if err != nil {
+		return steps.Result{}, err
 	}
-	if s.engines = boundTo(s.class.Name, list.Items); len(s.engines) > 0 {
+	if s.engines = observe.EngineNames(live); len(s.engines) > 0 {
 		return steps.Result{Stop: true}, nil // their events enqueue the class
 	}
 	s.deleted = true
@@ -57,15 +57,16 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, nil
 }
 
-// countEngines lists the engines of the class. It does not copy them: only names are used.
+// countEngines lists the engines of the class. It does not copy them: only names are used. A terminating engine counts
+// until it no longer exists: its drain reads the class.
 func (r *Reconciler) countEngines(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	var list v1alpha1.FireboltEngineList
 	err := r.Client.List(ctx, &list, client.InNamespace(s.class.Namespace),
-		client.MatchingFields{r.EngineIndex: s.class.Name}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{observe.IndexClass: s.class.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return steps.Result{}, fmt.Errorf("list engines of class %q: %w", s.class.Name, err)
 	}
-	s.engines = boundTo(s.class.Name, list.Items)
+	s.engines = observe.EngineNames(list.Items)
 	return steps.Result{}, nil
 }
 
@@ -76,24 +77,6 @@ func (r *Reconciler) validate(_ context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{}, nil
 }
 
-// boundTo returns the sorted names of the engines that refer to the class. A terminating engine
-// counts until it no longer exists: its drain reads the class.
-func boundTo(class string, engines []v1alpha1.FireboltEngine) []string {
-	var out []string
-	for i := range engines {
-		if ref := engines[i].Spec.EngineClassRef; ref != nil && *ref == class {
-			out = append(out, engines[i].Name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// patchFinalizer changes the finalizers. A conflict means that the cache is stale.
 func (r *Reconciler) patchFinalizer(ctx context.Context, class *v1alpha1.FireboltEngineClass, change func(client.Object, string) bool) error {
-	err := mutationcache.Patch(ctx, r.Client, class, func(class *v1alpha1.FireboltEngineClass) { change(class, v1alpha1.ClassFinalizer) })
-	if apierrors.IsConflict(err) {
-		return errStale
-	}
-	return err
+	return mutationcache.Patch(ctx, r.Client, class, func(class *v1alpha1.FireboltEngineClass) { change(class, v1alpha1.ClassFinalizer) })
 }

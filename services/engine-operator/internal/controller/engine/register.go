@@ -31,47 +31,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Cache indexes that find engines by the objects that they refer to.
-const (
-	indexInstance = "spec.instanceRef"
-	indexClass    = "spec.engineClassRef"
-)
-
-// IndexInstance finds the engines of an instance.
-const IndexInstance = indexInstance
-
-// IndexClass finds the engines of a class.
-const IndexClass = indexClass
-
 // Index adds the cache indexes that the controllers of this service use.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := observe.Register(ctx, indexer); err != nil {
 		return err
 	}
-	for field, of := range map[string]func(*v1alpha1.FireboltEngine) string{
-		indexInstance: func(e *v1alpha1.FireboltEngine) string { return e.Spec.InstanceRef },
-		indexClass: func(e *v1alpha1.FireboltEngine) string {
-			if e.Spec.EngineClassRef == nil {
-				return ""
-			}
-			return *e.Spec.EngineClassRef
-		},
-		throttle.IndexRolling: func(e *v1alpha1.FireboltEngine) string {
-			if throttle.IsRollingOut(e) {
-				return throttle.Rolling
-			}
-			return ""
-		},
-	} {
-		err := indexer.IndexField(ctx, &v1alpha1.FireboltEngine{}, field, func(o client.Object) []string {
-			if e, ok := o.(*v1alpha1.FireboltEngine); ok && of(e) != "" {
-				return []string{of(e)}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("index engines by %s: %w", field, err)
+	err := indexer.IndexField(ctx, &v1alpha1.FireboltEngine{}, throttle.IndexRolling, func(o client.Object) []string {
+		if e, ok := o.(*v1alpha1.FireboltEngine); ok && throttle.IsRollingOut(e) {
+			return []string{throttle.Rolling}
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index engines by %s: %w", throttle.IndexRolling, err)
 	}
 	return nil
 }
@@ -87,8 +59,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
-		Watches(&v1alpha1.FireboltInstance{}, r.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceChanged})).
-		Watches(&v1alpha1.FireboltEngineClass{}, r.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		Watches(&v1alpha1.FireboltInstance{}, r.enginesOf(observe.IndexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceChanged})).
+		Watches(&v1alpha1.FireboltEngineClass{}, r.enginesOf(observe.IndexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	b = b.WatchesRawSource(r.drains.Source()).WatchesRawSource(r.limiter.Source())
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))

@@ -2,14 +2,17 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
 func TestEnqueuedEnginesAreNotCopied(t *testing.T) {
@@ -17,10 +20,25 @@ func TestEnqueuedEnginesAreNotCopied(t *testing.T) {
 	t.Cleanup(queue.ShutDown)
 	cache := &stubCache{}
 	r := &Reconciler{Config: Config{Client: cache}}
-	r.enginesOf(IndexClass).Generic(t.Context(), event.GenericEvent{Object: &v1alpha1.FireboltEngineClass{}}, queue)
+	r.enginesOf(observe.IndexClass).Generic(t.Context(), event.GenericEvent{Object: &v1alpha1.FireboltEngineClass{}}, queue)
 	options := client.ListOptions{}
 	options.ApplyOptions(cache.listed)
 	if !ptr.Deref(options.UnsafeDisableDeepCopy, false) {
 		t.Errorf("list options = %+v, want UnsafeDisableDeepCopy", options)
+	}
+}
+
+// A replaced finalizer leaves their number unchanged.
+func TestReplacedFinalizerIsReconciled(t *testing.T) {
+	r := New(Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	old := engineWithUID("a")
+	replaced := old.DeepCopy()
+	old.ResourceVersion, replaced.ResourceVersion, replaced.Finalizers = "1", "2", []string{"example.com/keep"}
+	if !r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
+		t.Error("the update is dropped")
+	}
+	replaced.Finalizers = old.Finalizers
+	if r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
+		t.Error("an update without a change is reconciled")
 	}
 }

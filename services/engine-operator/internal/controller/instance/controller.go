@@ -48,8 +48,6 @@ type Config struct {
 	Images    render.Images
 	// ListenAddress is the address at which metadata services and gateways listen, 0.0.0.0 or ::.
 	ListenAddress netip.Addr
-	// EngineIndex is the cache index that finds the engines of an instance.
-	EngineIndex string
 	// NewID generates the ULID of an instance, NewPassword the password of its own database.
 	NewID, NewPassword func() (string, error)
 }

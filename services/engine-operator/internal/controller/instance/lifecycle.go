@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
@@ -25,7 +26,7 @@ import (
 // findEngines lists the engines that refer to the instance. It does not copy them: only names and phases are used.
 func (r *Reconciler) findEngines(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	err := r.Client.List(ctx, &s.engines, client.InNamespace(s.instance.Namespace),
-		client.MatchingFields{r.EngineIndex: s.instance.Name}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{observe.IndexInstance: s.instance.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return steps.Result{}, fmt.Errorf("list engines of instance %q: %w", s.instance.Name, err)
 	}
@@ -47,12 +48,19 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 		s.deleted = true
 		return steps.Result{Stop: true}, nil
 	}
-	if n := len(s.engines.Items); n > 0 {
-		s.failure = new(status.NewDeletionBlocked(engineNames(s.engines.Items)))
-		if !slices.Contains(i.Finalizers, metav1.FinalizerDeleteDependents) {
-			return steps.Result{}, nil
+	var result steps.Result
+	if len(s.engines.Items) == 0 { // the cache may lack the latest one, whose creation does not enqueue the instance
+		var err error
+		s.engines.Items, err = observe.ListReferring(ctx, r.APIReader, observe.IndexInstance, client.ObjectKeyFromObject(i))
+		if err != nil {
+			return steps.Result{}, err
 		}
-		return steps.Result{Stop: true}, nil
+		result.Requeue = requeueFailure
+	}
+	if len(s.engines.Items) > 0 {
+		s.failure = new(status.NewDeletionBlocked(observe.EngineNames(s.engines.Items)))
+		result.Stop = slices.Contains(i.Finalizers, metav1.FinalizerDeleteDependents)
+		return result, nil
 	}
 	if s.volumeAtRisk {
 		return steps.Result{Stop: true}, nil
@@ -88,16 +96,6 @@ func (r *Reconciler) forgetName(key types.NamespacedName) {
 func (r *Reconciler) forget(o contract.Object) {
 	metrics.DeleteInstance(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 	r.Reporter.Delete(o)
-}
-
-// engineNames returns the sorted names of engines.
-func engineNames(engines []v1alpha1.FireboltEngine) []string {
-	var out []string
-	for i := range engines {
-		out = append(out, engines[i].Name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // checkPause ends the reconcile of a paused instance; its status stays up to date.

@@ -3,12 +3,14 @@ package instance
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -120,5 +123,72 @@ func TestFoundEnginesAreNotCopied(t *testing.T) {
 	options.ApplyOptions(cache.listed)
 	if !ptr.Deref(options.UnsafeDisableDeepCopy, false) {
 		t.Errorf("list options = %+v, want UnsafeDisableDeepCopy", options)
+	}
+}
+
+// lists returns engines and no other objects, and accepts every patch.
+type lists struct {
+	client.Client
+	engines []v1alpha1.FireboltEngine
+	patched bool
+}
+
+func (l *lists) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	if list, ok := into.(*v1alpha1.FireboltEngineList); ok {
+		list.Items = append(list.Items, l.engines...)
+	}
+	return nil
+}
+
+func (*lists) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+}
+
+func (l *lists) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	l.patched = true
+	return nil
+}
+
+// An engine that was created right before the deletion of its instance may not be in the cache yet.
+func TestTerminatingInstanceKeepsFinalizerForUncachedEngine(t *testing.T) {
+	engine := func(name, instance string) v1alpha1.FireboltEngine {
+		return v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.FireboltEngineSpec{InstanceRef: instance}}
+	}
+	for name, tc := range map[string]struct {
+		live    []v1alpha1.FireboltEngine
+		deleted bool
+	}{
+		"no engine":                 {nil, true},
+		"an engine of another one":  {[]v1alpha1.FireboltEngine{engine("x", "b")}, true},
+		"an engine of the instance": {[]v1alpha1.FireboltEngine{engine("x", "b"), engine("e", "a")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := &lists{}
+			r := New(Config{Client: cache, APIReader: &lists{engines: tc.live}, Reporter: &deletions{}, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			s := &reconcileState{instance: instanceWithUID("a")}
+			s.instance.DeletionTimestamp = new(metav1.Now())
+			result, err := r.reconcileDelete(t.Context(), s)
+			if err != nil || s.deleted != tc.deleted || cache.patched != tc.deleted {
+				t.Fatalf("deleted = %t, patched = %t, %v; want %t", s.deleted, cache.patched, err, tc.deleted)
+			}
+			if !tc.deleted && (s.failure == nil || !strings.Contains(s.failure.Message, `engine "e" refers`) || result.Requeue == 0) {
+				t.Errorf("failure = %+v, result = %+v", s.failure, result)
+			}
+		})
+	}
+}
+
+// A replaced finalizer leaves their number unchanged.
+func TestReplacedFinalizerIsReconciled(t *testing.T) {
+	r := New(Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	old := instanceWithUID("a")
+	replaced := old.DeepCopy()
+	old.ResourceVersion, replaced.ResourceVersion, replaced.Finalizers = "1", "2", []string{"example.com/keep"}
+	if !r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
+		t.Error("the update is dropped")
+	}
+	replaced.Finalizers = old.Finalizers
+	if r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
+		t.Error("an update without a change is reconciled")
 	}
 }
