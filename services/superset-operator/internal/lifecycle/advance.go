@@ -68,8 +68,9 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 	case !d.drained(step):
 		return
 	case counted:
-		// Its Job was not created or was deleted by a user: create it without counting it again.
-		entry.PodSpecHash = step.PodHash
+		// Its Job was not created or was deleted by a user: create it without counting it again. The former pod may have
+		// failed to start; the new one has not.
+		entry.PodSpecHash, entry.Message = step.PodHash, ""
 	default:
 		d.countAttempt(step, entry)
 	}

@@ -48,6 +48,21 @@ func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestRecreatedJobHasNoFormerStartFailure deletes the Job of a pod that cannot start, as a user does after removing the cause.
+func TestRecreatedJobHasNoFormerStartFailure(t *testing.T) {
+	in := attempt(1, lifecycle.Job{StartFailure: "pod unschedulable: no node"})
+	in.Status, in.Jobs = lifecycle.Decide(in).Status, nil
+	d := lifecycle.Decide(in)
+	if len(d.Actions) != 1 || !d.Actions[0].Repeated || d.Status.Migrate.Message != "" {
+		t.Errorf("actions %+v, message %q", d.Actions, d.Status.Migrate.Message)
+	}
+	in.Status = d.Status
+	in.Jobs = map[string]lifecycle.Job{"migrate": {UID: "second", Checksum: "m1", Attempt: 1, PodHash: "p1", Podless: true}}
+	if d := lifecycle.Decide(in); len(d.Events) > 0 || d.Condition.Reason != "TaskInProgress" {
+		t.Errorf("events %+v, condition %+v", d.Events, d.Condition)
+	}
+}
+
 // TestTimeoutOfPodThatCannotStartHasItsCause fails an attempt at its deadline, when the Job controller has already deleted
 // the pod that could not start.
 func TestTimeoutOfPodThatCannotStartHasItsCause(t *testing.T) {
