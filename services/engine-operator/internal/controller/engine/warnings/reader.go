@@ -74,7 +74,8 @@ func (r *Reader) Forget(uid types.UID) {
 	delete(r.of, uid)
 }
 
-// Latest returns the newest Warning event of the StatefulSet of an engine, and when to read again.
+// Latest returns the newest Warning event of the StatefulSet of an engine, and when to read again. If the events cannot
+// be read, it returns the error with the last one that was read.
 func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.StatefulSet) (status.Warning, time.Duration, error) {
 	now := r.clock.Now()
 	if age := now.Sub(set.CreationTimestamp.Time); age < createfailure.GracePeriod {
@@ -83,8 +84,11 @@ func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.State
 	h := r.last(engine)
 	if !now.Before(h.refreshAt(set)) {
 		found, err := r.list(ctx, set)
-		if err != nil {
+		if err != nil && h.set != set.UID {
 			return status.Warning{}, createfailure.Refresh, err
+		}
+		if err != nil {
+			return h.warning, createfailure.Refresh, err
 		}
 		read := cachedWarning{set: set.UID, version: set.ResourceVersion, since: now, at: now, warning: found}
 		if read.isSame(h) {

@@ -2,6 +2,7 @@ package warnings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -21,12 +23,16 @@ type stubEvents struct {
 	typedcorev1.EventInterface
 	all     []corev1.Event
 	options []metav1.ListOptions
+	failure error
 }
 
 func (s *stubEvents) Events(string) typedcorev1.EventInterface { return s }
 
 func (s *stubEvents) List(_ context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
 	s.options = append(s.options, options)
+	if s.failure != nil {
+		return nil, s.failure
+	}
 	found := s.all
 	if options.Limit > 0 {
 		found = found[:min(len(found), int(options.Limit))]
@@ -105,6 +111,26 @@ func TestLatestReadsUnchangedEventsLessOften(t *testing.T) {
 	clock.SetTime(clock.Now().Add(-createfailure.Refresh))
 	if got, _ := latest(); got != "quota" {
 		t.Errorf("another StatefulSet: %q", got)
+	}
+}
+
+// The cause of missing pods remains while the API server does not return the events.
+func TestLatestKeepsWarningAfterFailedRead(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	events, clock := &stubEvents{all: []corev1.Event{{Reason: "FailedCreate", Message: "quota"}}}, clocktesting.NewFakePassiveClock(start)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a-g0", UID: "set", CreationTimestamp: metav1.NewTime(start.Add(-time.Hour))}}
+	r := New(events, clock)
+	if _, _, err := r.Latest(t.Context(), "engine", set); err != nil {
+		t.Fatal(err)
+	}
+	events.failure = errors.New("unavailable")
+	clock.SetTime(start.Add(createfailure.MaxRefresh))
+	for uid, want := range map[types.UID]string{"set": "quota", "another": ""} {
+		set.UID = uid
+		warning, requeue, err := r.Latest(t.Context(), "engine", set)
+		if !errors.Is(err, events.failure) || warning.Cause != want || requeue != createfailure.Refresh {
+			t.Errorf("StatefulSet %s: %q again in %s, %v; want %q", uid, warning.Cause, requeue, err, want)
+		}
 	}
 }
 
