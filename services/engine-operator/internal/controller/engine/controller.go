@@ -156,11 +156,11 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 		s.abandon()
 		result.Requeue, err = engine.RequeueWait, nil
 	}
-	if s.deleted || (err != nil && !s.observed) {
-		return ctrl.Result{}, err
-	}
 	stale := isStale(err)
 	if !stale {
+		if s.deleted || (err != nil && !s.observed) {
+			return ctrl.Result{}, err
+		}
 		var after time.Duration
 		after, stale, err = r.finish(ctx, s, err)
 		result.Requeue = steps.MinRequeue(result.Requeue, after)
@@ -182,8 +182,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 // The observation is computed from the written status.
 func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
-		s.abandon()
-		s.warning = status.ApplyWarning(failure)
+		s.fail(failure)
 	}
 	outcome := s.outcome()
 	before := s.engine.DeepCopy()
@@ -213,7 +212,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 
 // isStale reports whether the decision must be made again from a newer object.
 func isStale(err error) bool {
-	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
+	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale) || apierrors.IsConflict(err)
 }
 
 // errStale means that the cache does not show the API server's state yet.

@@ -53,6 +53,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	if err := errors.Join(failed...); err != nil {
 		return steps.Result{}, fmt.Errorf("delete children of engine %q: %w", s.engine.Name, err)
 	}
+	s.children = children
 	if err := r.reportForeignFinalizers(ctx, s, children.Held()); err != nil {
 		return steps.Result{}, err
 	}

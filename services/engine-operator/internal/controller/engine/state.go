@@ -60,6 +60,14 @@ func (s *reconcileState) abandon() {
 	s.decided = false
 }
 
+// fail handles a failure of the reconcile. A transient one does not clear a known warning.
+func (s *reconcileState) fail(failure error) {
+	s.abandon()
+	if w := status.ApplyWarning(failure); w.Reason != "" {
+		s.warning = w
+	}
+}
+
 // checksInstance reports whether the phase requires the instance: phases that may compare or
 // create do (specification 001, "Layer responsibilities"). A rollout in progress does not wait for it.
 func (s *reconcileState) checksInstance() bool {
@@ -70,6 +78,9 @@ func (s *reconcileState) checksInstance() bool {
 	}
 	return false
 }
+
+// resolvedInstance reports whether the instance was read: neither the deletion nor a reconcile that failed before does.
+func (s *reconcileState) resolvedInstance() bool { return s.instance != nil || s.instanceError != "" }
 
 // ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
 // operator release, requires a change. Only spec and command set the number of replicas.
@@ -97,7 +108,7 @@ func (s *reconcileState) applied() bool {
 // outcome returns the input of the status.
 func (s *reconcileState) outcome() status.Engine {
 	out := status.Engine{
-		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.checksInstance() && !status.Intent(s.engine).Paused,
+		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.resolvedInstance() && s.checksInstance() && !status.Intent(s.engine).Paused,
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
 		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
 		Stuck: s.stuck, Unrouted: s.children.Route() != s.plan.Next.Active,
