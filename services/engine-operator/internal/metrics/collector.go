@@ -87,32 +87,21 @@ const scrapeTimeout = 3 * time.Second
 // collector computes, at each scrape, the gauges of the existing objects.
 type collector struct {
 	list               atomic.Pointer[Lister]
+	throttled          atomic.Pointer[func() int]
 	engines, instances *reconcileTimes
-
-	mu        sync.Mutex
-	throttled map[types.NamespacedName]bool
 }
 
 func newCollector() *collector {
-	return &collector{engines: newReconcileTimes(), instances: newReconcileTimes(), throttled: map[types.NamespacedName]bool{}}
+	return &collector{engines: newReconcileTimes(), instances: newReconcileTimes()}
 }
 
 func (c *collector) use(list Lister) { c.list.Store(&list) }
 
-func (c *collector) setThrottled(engine types.NamespacedName, throttled bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if throttled {
-		c.throttled[engine] = true
-		return
-	}
-	delete(c.throttled, engine)
-}
-
 func (c *collector) throttledCount() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.throttled)
+	if count := c.throttled.Load(); count != nil {
+		return (*count)()
+	}
+	return 0
 }
 
 // reconcileTimes records when a reconcile last ended without an error. The status does not have that time,

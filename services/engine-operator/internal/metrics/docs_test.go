@@ -99,7 +99,7 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 	DrainCheckFailed(key, "main")
 	DrainCheckFailed(types.NamespacedName{Namespace: "shop", Name: "other"}, "main")
 	EventReadFailed()
-	EngineThrottled(key, true)
+	CountThrottled(func() int { return 1 })
 	EngineReconciled(key, second(0))
 	InstanceReconciled(instance, second(0))
 	got := values(t, registry)
@@ -121,7 +121,7 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 	DeleteInstance(instance)
 	got = values(t, registry)
 	for _, name := range []string{
-		"firebolt_engine_drain_check_errors_total", "firebolt_engine_rollouts_held",
+		"firebolt_engine_drain_check_errors_total",
 		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
 	} {
 		if v, ok := got[name]; ok {

@@ -59,7 +59,9 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	}
 	engines, instances = []v1alpha1.FireboltEngine{*drainingEngine()}, []v1alpha1.FireboltInstance{readyInstance()}
 	s.collector.engines.reconciled(key, second(0))
-	s.collector.setThrottled(key, true)
+	throttled := 1
+	count := func() int { return throttled }
+	s.collector.throttled.Store(&count)
 	want := map[string]float64{
 		"firebolt_engine_status_phase draining":             1,
 		"firebolt_engine_status_condition InstanceReady":    1,
@@ -80,7 +82,7 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	failure = errors.New("the cache is not filled")
 	expect(map[string]float64{"firebolt_engine_rollouts_held": 1})
 	failure = nil
-	s.collector.setThrottled(key, false)
+	throttled = 0
 	s.collector.engines.forget(key)
 	delete(want, "firebolt_engine_rollouts_held")
 	delete(want, "firebolt_engine_last_reconciled_timestamp_seconds")

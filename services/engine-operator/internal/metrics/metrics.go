@@ -37,16 +37,13 @@ func EngineReconciled(engine types.NamespacedName, now time.Time) {
 	shared.collector.engines.reconciled(engine, now)
 }
 
-// EngineThrottled records whether a rollout that the engine's own spec did not request waits
-// for others to end. Each reconcile with a decision sets it.
-func EngineThrottled(engine types.NamespacedName, throttled bool) {
-	shared.collector.setThrottled(engine, throttled)
-}
+// CountThrottled sets the function that returns the number of engines with a rollout that their own spec did not request and
+// that waits for others to end.
+func CountThrottled(count func() int) { shared.collector.throttled.Store(&count) }
 
 // DeleteEngine drops the state of a deleted engine.
 func DeleteEngine(engine types.NamespacedName) {
 	shared.collector.engines.forget(engine)
-	shared.collector.setThrottled(engine, false)
 	shared.drainErrors.DeletePartialMatch(prometheus.Labels{labelNamespace: engine.Namespace, labelName: engine.Name})
 }
 

@@ -26,8 +26,13 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	d := resolve.DrainOf(s.engine, s.class)
 	s.drain = engine.Drain{Skip: d.Skip, Every: d.Interval}
 	old := s.plan.Next.Draining
-	if s.engine.Status.Phase != v1alpha1.PhaseDraining || old == engine.None || d.Skip || status.Intent(s.engine).Paused {
+	if s.engine.Status.Phase != v1alpha1.PhaseDraining || old == engine.None || d.Skip {
 		r.drains.Forget(s.engine.UID)
+		return steps.Result{}, nil
+	}
+	if status.Intent(s.engine).Paused {
+		r.drains.Forget(s.engine.UID)
+		s.keepDrainError()
 		return steps.Result{}, nil
 	}
 	result := r.drains.Check(drain.Query{
@@ -41,9 +46,7 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 		s.drainError = status.DrainFailed(old, result.Error)
 	}
 	if !result.Checked { // after a restart, the previous result is valid until the first check
-		if was := meta.FindStatusCondition(s.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {
-			s.drainError = was.Message
-		}
+		s.keepDrainError()
 	}
 	if result.Drained {
 		return steps.Result{}, nil
@@ -51,6 +54,13 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	var remaining time.Duration
 	s.drain.Expired, remaining = expired(result.Switched, d.Timeout, r.Clock.Now())
 	return steps.Result{Requeue: steps.MinRequeue(remaining, result.RequeueAfter)}, nil
+}
+
+// keepDrainError keeps the recorded error of the drain check, which has not recovered while no check runs.
+func (s *reconcileState) keepDrainError() {
+	if was := meta.FindStatusCondition(s.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {
+		s.drainError = was.Message
+	}
 }
 
 // overdue reports whether the generation that is being built missed its deadline, and otherwise

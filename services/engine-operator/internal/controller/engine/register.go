@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
@@ -61,6 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
 		Watches(&v1alpha1.FireboltInstance{}, r.enginesOf(observe.IndexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceChanged})).
 		Watches(&v1alpha1.FireboltEngineClass{}, r.enginesOf(observe.IndexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	metrics.CountThrottled(r.limiter.Waiting)
 	b = b.WatchesRawSource(r.drains.Source()).WatchesRawSource(r.limiter.Source())
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))

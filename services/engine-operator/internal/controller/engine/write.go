@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -28,10 +28,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// decide computes the next step; a paused engine gets none.
+// decide computes the next step; a paused engine gets none. A pause neither makes a rollout overdue nor ends that.
 func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	r.limiter.Observe(s.engine)
 	if status.Intent(s.engine).Paused {
 		r.limiter.Leave(s.engine.UID)
+		s.overdue = meta.IsStatusConditionTrue(s.engine.Status.Conditions, v1alpha1.ConditionRolloutOverdue)
 		return steps.Result{}, nil
 	}
 	in, remaining := r.input(s)
@@ -68,7 +70,6 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		}
 	}
 	s.plan, s.decided = plan, true
-	metrics.EngineThrottled(client.ObjectKeyFromObject(s.engine), plan.Waiting)
 	if !plan.Waiting {
 		r.limiter.Leave(s.engine.UID)
 	}
@@ -90,7 +91,6 @@ func (r *Reconciler) confirmed(ctx context.Context, s *reconcileState, in *engin
 
 // input returns the input of the decision, and the time until a deadline changes it.
 func (r *Reconciler) input(s *reconcileState) (in engine.Input, remaining time.Duration) {
-	r.limiter.Observe(s.engine)
 	rollout := resolve.RolloutOf(s.engine, s.class)
 	s.overdue, remaining = overdue(s.engine, rollout.Deadline, r.Clock.Now())
 	if s.overdue && rollout.Rollback {
@@ -226,7 +226,7 @@ func (r *Reconciler) route(ctx context.Context, s *reconcileState, desired *core
 	after.Spec.Selector = desired.Spec.Selector
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return errStale
 	}
 	if err != nil {

@@ -117,6 +117,13 @@ func (l *Limiter) wait(e *v1alpha1.FireboltEngine, now time.Time) {
 	l.waiting[e.UID] = waiter{engine: client.ObjectKeyFromObject(e), since: since, at: now}
 }
 
+// Waiting returns the number of throttled engines.
+func (l *Limiter) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
 // Leave removes an engine that needs no slot from the waiting ones.
 func (l *Limiter) Leave(uid types.UID) {
 	l.mu.Lock()
