@@ -84,6 +84,7 @@ func (p *Publisher) nextMessage(e *entry) (*Message, error) {
 		defer p.mu.Unlock()
 		return e.message, nil
 	}
+	failures := e.failures
 	e.build, e.message, e.failures = nil, nil, 0
 	p.mu.Unlock()
 
@@ -91,8 +92,11 @@ func (p *Publisher) nextMessage(e *entry) (*Message, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		if errors.Is(err, ErrNotReady) && e.build == nil {
-			e.build = build
+		if errors.Is(err, ErrNotReady) {
+			e.failures = failures
+			if e.build == nil {
+				e.build = build
+			}
 		}
 		return nil, err
 	}

@@ -15,6 +15,9 @@ import (
 // headTimeout limits how long requests for the head are retried; after that the start of the term determines the epoch.
 const headTimeout = 10 * time.Second
 
+// retryAfter is the minimum interval between failing requests: the messages of all objects wait for the same one.
+const retryAfter = 100 * time.Millisecond
+
 // Epoch is the version of one observer's leadership term.
 type Epoch struct {
 	clock     clock.PassiveClock
@@ -24,8 +27,10 @@ type Epoch struct {
 	start     func() int64
 	createdAt int64 // used while start returns nothing
 
-	resolving    sync.Mutex // one request at a time; guards the next two
+	resolving    sync.Mutex // one request at a time; guards the next four
 	resolved     bool
+	failure      error     // of the last request
+	failed       time.Time // when it failed
 	failingSince time.Time // zero unless requests fail
 
 	mu    sync.Mutex
@@ -68,7 +73,7 @@ func (e *Epoch) atLeast(floor int64) int64 {
 }
 
 // Resolve returns the epoch once the head is known. It uses the network the first
-// time, and returns an error while it gets no reply.
+// time, and returns an error while it gets no reply; it repeats that without a request within [retryAfter].
 func (e *Epoch) Resolve() (int64, error) {
 	e.resolving.Lock()
 	defer e.resolving.Unlock()
@@ -76,6 +81,9 @@ func (e *Epoch) Resolve() (int64, error) {
 		return e.Current(), nil
 	}
 	now := e.clock.Now()
+	if e.failure != nil && now.Sub(e.failed) < retryAfter {
+		return 0, e.failure
+	}
 	head, err := e.last(e.filter)
 	switch {
 	case err == nil:
@@ -88,7 +96,8 @@ func (e *Epoch) Resolve() (int64, error) {
 		e.resolved = true
 	}
 	if !e.resolved {
-		return 0, fmt.Errorf("read the head of %q: %w", e.filter, err)
+		e.failure, e.failed = fmt.Errorf("read the head of %q: %w", e.filter, err), e.clock.Now()
+		return 0, e.failure
 	}
 	return e.Current(), nil
 }
