@@ -151,6 +151,16 @@ func TestForeignWorkloadIsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestUnmanagedDeploymentBlocksDrain checks that a Deployment of a component that this release does not have blocks a drain,
+// which would wait for its pods.
+func TestUnmanagedDeploymentBlocksDrain(t *testing.T) {
+	d := lifecycle.Decide(change("1.0.0", "2.0.0", func(in *lifecycle.Input) { in.Workloads.Unmanaged = []string{"Deployment x-new"} }))
+	want := "Task migrate does not start: these objects of this Superset belong to no component of this release of the operator: Deployment x-new. Delete them."
+	if d.Condition.Message != want || d.Condition.Reason != "NotOwned" || d.Drain || reasons(d) != "UpgradeStarted NotOwned" {
+		t.Errorf("condition %+v, drain %v, events %q", d.Condition, d.Drain, reasons(d))
+	}
+}
+
 // eventCounts counts the reasons in a list that is separated by spaces.
 func eventCounts(list string) map[string]int {
 	out := map[string]int{}

@@ -18,8 +18,8 @@ func (d *decider) drained(step *Step) bool {
 	if !step.RequiresDrain && (!draining || isPreflight(step.Kind)) {
 		return true
 	}
-	if len(w.Foreign) > 0 {
-		d.blockForeign(step, w.Foreign)
+	if len(w.Foreign)+len(w.Unmanaged) > 0 {
+		d.blockForeign(step, w)
 		return false
 	}
 	if w.absent() {
@@ -40,11 +40,15 @@ func (d *decider) drained(step *Step) bool {
 // requeueForeign is the interval of the checks for foreign objects, whose deletion does not trigger a reconcile.
 const requeueForeign = 10 * time.Second
 
-// blockForeign keeps the components while a foreign object has their labels: it may use the metastore, and no drain
-// removes it.
-func (d *decider) blockForeign(step *Step, foreign []string) {
-	message := fmt.Sprintf("Task %s does not start: these objects have the labels of this Superset but another owner: %s. "+
-		"Delete them or change their label %s.", step.Kind.Slug, strings.Join(foreign[:min(len(foreign), 3)], ", "), v1alpha1.LabelInstance)
+// blockForeign keeps the components while an object that no drain removes has their labels: it may use the metastore.
+func (d *decider) blockForeign(step *Step, w Workloads) {
+	format, objects := "Task %s does not start: these objects have the labels of this Superset but another owner: %s. "+
+		"Delete them or change their label "+v1alpha1.LabelInstance+".", w.Foreign
+	if len(objects) == 0 {
+		format, objects = "Task %s does not start: these objects of this Superset belong to no component of this release of the operator: %s. "+
+			"Delete them.", w.Unmanaged
+	}
+	message := fmt.Sprintf(format, step.Kind.Slug, strings.Join(objects[:min(len(objects), 3)], ", "))
 	if completeReason(d.entry(step)) != v1alpha1.ReasonNotOwned {
 		d.warning(statusevents.EventNotOwned, "%s", message)
 	}

@@ -75,6 +75,9 @@ type Workloads struct {
 	Pods int
 	// Foreign are foreign Deployments and pods with the labels of the components, each as kind and name.
 	Foreign []string
+	// Unmanaged are Deployments of the Superset that have no component in this release, such as those of a newer one
+	// before a rollback of the operator.
+	Unmanaged []string
 	// WebDesired reports whether the spec has at least one pod of the web server.
 	WebDesired bool
 	// WebExists reports whether the web server may have traffic: it has a pod, or a Deployment with replicas that is

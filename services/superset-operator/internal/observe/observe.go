@@ -70,8 +70,7 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		return nil, err
 	}
 	s.ServiceAccount = accounts[""]
-	var err error
-	if s.Foreign, err = r.foreign(ctx); err != nil {
+	if err := r.foreign(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, r.pods(ctx, s)

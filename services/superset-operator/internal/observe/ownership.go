@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
@@ -69,23 +70,34 @@ func FormerlyOwned(obj client.Object, sup *v1alpha1.Superset) bool {
 	return err == nil && version.Group == v1alpha1.GroupVersion.Group
 }
 
-// foreign lists the foreign Deployments that carry the labels of the Superset's components and have or request pods.
-func (r reader) foreign(ctx context.Context) ([]string, error) {
+// foreign lists the Deployments that carry the labels of the Superset's components and have or request pods, but that no
+// drain removes: foreign ones, and those of a component that this release does not have.
+func (r reader) foreign(ctx context.Context, s *snapshot.Snapshot) error {
 	var list appsv1.DeploymentList
 	// Deployments of the legacy operator have no parent label.
 	err := r.List(ctx, &list, client.InNamespace(r.sup.Namespace), client.MatchingLabels{
 		v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: r.sup.Name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list deployments: %w", err)
+		return fmt.Errorf("list deployments: %w", err)
 	}
-	var out []string
 	for i := range list.Items {
 		d := &list.Items[i]
-		if MustDrain(d) && !snapshot.Idle(d) && !metav1.IsControlledBy(d, r.sup) && !FormerlyOwned(d, r.sup) {
-			out = append(out, "Deployment "+d.Name)
+		switch owned := metav1.IsControlledBy(d, r.sup); {
+		case !MustDrain(d), snapshot.Idle(d), FormerlyOwned(d, r.sup), owned && r.managed(d.Name):
+		case owned:
+			s.Unmanaged = append(s.Unmanaged, "Deployment "+d.Name)
+		default:
+			s.Foreign = append(s.Foreign, "Deployment "+d.Name)
 		}
 	}
-	slices.Sort(out)
-	return out, nil
+	slices.Sort(s.Unmanaged)
+	slices.Sort(s.Foreign)
+	return nil
+}
+
+// managed reports whether a component or the maintenance page has a Deployment of this name.
+func (r reader) managed(name string) bool {
+	return name == names.Component(r.sup.Name, names.MaintenancePage) ||
+		slices.ContainsFunc(component.All(), func(d component.Descriptor) bool { return name == names.Component(r.sup.Name, d.Name) })
 }

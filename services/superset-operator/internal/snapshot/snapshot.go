@@ -45,4 +45,6 @@ type Snapshot struct {
 	Former []Object
 	// Foreign are foreign Deployments and active pods with the labels of the components, each as kind and name.
 	Foreign []string
+	// Unmanaged are Deployments of the Superset that have the labels of a component but not its name, and have or request pods.
+	Unmanaged []string
 }

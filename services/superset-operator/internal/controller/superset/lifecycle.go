@@ -84,7 +84,7 @@ func workloads(s *reconcileState) lifecycle.Workloads {
 	}
 	w.Idle = w.Idle && !w.Exist
 	w.Exist = w.Exist || w.Idle
-	w.Foreign = snap.Foreign
+	w.Foreign, w.Unmanaged = snap.Foreign, snap.Unmanaged
 	w.Pods = activePods(snap)
 	web := snap.Deployments[component.WebServerName]
 	live := web != nil && web.DeletionTimestamp.IsZero()
