@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -211,11 +210,11 @@ func quoted(s string) string {
 func (c *Conn) lastEpoch(filter string) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
 	defer cancel()
-	reply, err := c.lastObservation(ctx, filter)
-	if err != nil || len(reply.Data) == 0 {
-		return 0, err // no data: 404
+	last, err := c.lastObservation(ctx, filter)
+	if err != nil || last.Sequence == 0 {
+		return 0, err
 	}
-	_, obs, err := contract.Decode[contract.Observation](reply.Data)
+	_, obs, err := contract.Decode[contract.Observation](last.Data)
 	if err != nil {
 		c.log.Error(err, "Failed to decode the last observation", "filter", filter)
 		return 0, nil
@@ -226,23 +225,23 @@ func (c *Conn) lastEpoch(filter string) (int64, error) {
 // lastSequence returns the sequence of the newest observation that matches the filter, or 0
 // when there is none.
 func (c *Conn) lastSequence(ctx context.Context, filter string) (uint64, error) {
-	reply, err := c.lastObservation(ctx, filter)
-	if err != nil || reply.Header.Get("Status") == "404" {
-		return 0, err
-	}
-	sequence, err := strconv.ParseUint(reply.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read sequence of last message: %w", err)
-	}
-	return sequence, nil
+	last, err := c.lastObservation(ctx, filter)
+	return last.Sequence, err
 }
 
-// lastObservation requests the newest message that matches the filter. An observer has no
-// permission for a request that is less specific.
-func (c *Conn) lastObservation(ctx context.Context, filter string) (*nats.Msg, error) {
-	reply, err := c.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil)
+// lastObservation returns the newest message that matches the filter, or a zero value when
+// there is none. An observer has no permission for a request that is less specific.
+func (c *Conn) lastObservation(ctx context.Context, filter string) (jetstream.RawStreamMsg, error) {
+	stream, err := c.js.Stream(ctx, contract.StreamObservations)
 	if err != nil {
-		return nil, fmt.Errorf("get last message: %w", err)
+		return jetstream.RawStreamMsg{}, fmt.Errorf("get stream info: %w", err)
 	}
-	return reply, nil
+	m, err := stream.GetLastMsgForSubject(ctx, filter)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return jetstream.RawStreamMsg{}, nil
+	case err != nil:
+		return jetstream.RawStreamMsg{}, fmt.Errorf("get last message: %w", err)
+	}
+	return *m, nil
 }
