@@ -72,7 +72,7 @@ func New(reader client.Reader, c clock.PassiveClock) *Finder {
 }
 
 // Find returns the reason for which the missing pods of a workload are not created, empty if
-// unknown, and the delay before the next call while pods are missing.
+// unknown, and the delay before the next call while pods are missing. With an error, it is the last known reason.
 func (f *Finder) Find(ctx context.Context, owner client.Object) (message string, requeueAfter time.Duration, err error) {
 	now := f.clock.Now()
 	if age := now.Sub(owner.GetCreationTimestamp().Time); age < GracePeriod {
@@ -88,7 +88,7 @@ func (f *Finder) Find(ctx context.Context, owner client.Object) (message string,
 		"involvedObject.uid": string(owner.GetUID()), "reason": Reason,
 	})
 	if err != nil {
-		return "", Refresh, fmt.Errorf("list events of %T %q: %w", owner, owner.GetName(), err)
+		return last.message, Refresh, fmt.Errorf("list events of %T %q: %w", owner, owner.GetName(), err)
 	}
 	a := result{version: version, since: now, at: now, message: Message(list.Items)}
 	if found && a.version == last.version && a.message == last.message {

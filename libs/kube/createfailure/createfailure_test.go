@@ -64,7 +64,15 @@ func TestFindLimitsRequests(t *testing.T) {
 			t.Errorf("step %d: %q again in %s after %d lists (%v), want %q, %s, %d", i, got, requeueAfter, reader.lists, err, step.want, step.requeueAfter, step.lists)
 		}
 	}
-	reader.err = errors.New("away")
+	reader.err, reader.items = errors.New("away"), nil
+	clock.SetTime(start.Add(createfailure.GracePeriod + 3*createfailure.Refresh))
+	if got, requeueAfter, err := f.Find(t.Context(), job); err == nil || got != message || requeueAfter != createfailure.Refresh {
+		t.Errorf("after an error: %q again in %s (%v), want the known message", got, requeueAfter, err)
+	}
+	other := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "other", Name: "x-migrate", CreationTimestamp: metav1.NewTime(start)}}
+	if got, _, err := f.Find(t.Context(), other); err == nil || got != "" {
+		t.Errorf("after an error: %q for a replaced Job (%v)", got, err)
+	}
 	clock.SetTime(start.Add(time.Hour))
 	if got, requeueAfter, err := f.Find(t.Context(), job); err == nil || got != "" || requeueAfter != createfailure.Refresh {
 		t.Errorf("after an error: %q again in %s (%v)", got, requeueAfter, err)
