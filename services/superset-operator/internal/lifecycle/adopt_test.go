@@ -158,6 +158,19 @@ func TestAdoptedJobCountsForOwnChecksum(t *testing.T) {
 	}
 }
 
+// TestAdoptedJobThatSucceedsDuringChangeCounts changes the inputs of a task when the Job of the legacy operator succeeds.
+func TestAdoptedJobThatSucceedsDuringChangeCounts(t *testing.T) {
+	for jobImage, want := range map[string]string{image: "m1", "superset:0": ""} {
+		in := legacy(cloned(), entry(v1alpha1.TaskRunning, "sha256:m2", "", 1), nil)
+		job("migrate", lifecycle.Job{Image: image})(&in)
+		in.Status = lifecycle.Decide(in).Status
+		job("migrate", lifecycle.Job{Image: jobImage, State: lifecycle.JobSucceeded, FinishedAt: at(-1)})(&in)
+		if got := lifecycle.Decide(chain(in, "c1", "m3", "i3")).Status.Migrate.CompletedChecksum; got != want {
+			t.Errorf("image %s: completed %q, want %q", jobImage, got, want)
+		}
+	}
+}
+
 func TestAdoptedFailedTaskIsRetriedWithChangedPod(t *testing.T) {
 	in := legacy(cloned(), entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
 	in.Status = lifecycle.Decide(in).Status

@@ -26,7 +26,7 @@ func (d *decider) advance(step *Step) bool {
 		d.retryGivenUp(step, entry, job, exists)
 	case !exists:
 		d.startAttempt(step, entry)
-	case entry.State == v1alpha1.TaskRunning && isCurrent(step, entry, job) && (job.State == JobSucceeded || !job.Deleting):
+	case entry.State == v1alpha1.TaskRunning && currentAttempt(entry, job) && (job.State == JobSucceeded || !job.Deleting):
 		return d.evaluate(step, entry, job)
 	case job.Deleting:
 		d.replaceJob(step, job)
@@ -38,10 +38,10 @@ func (d *decider) advance(step *Step) bool {
 	return false
 }
 
-// isCurrent reports whether a Job is the current attempt, and not one of other inputs or of an abandoned attempt. Jobs
+// currentAttempt reports whether a Job is the current attempt, and not one of other inputs or of an abandoned attempt. Jobs
 // of the legacy operator have no attempt.
-func isCurrent(step *Step, entry *v1alpha1.TaskRefStatus, job Job) bool {
-	return job.Attempt == 0 || job.Attempt == entry.Attempts && job.Checksum == step.Checksum
+func currentAttempt(entry *v1alpha1.TaskRefStatus, job Job) bool {
+	return job.Attempt == 0 || job.Attempt == entry.Attempts && job.Checksum == entry.DesiredChecksum
 }
 
 func (d *decider) replaceJob(step *Step, job Job) {

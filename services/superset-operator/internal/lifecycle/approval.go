@@ -40,8 +40,7 @@ func approvalToken(context *v1alpha1.UpgradeContext) string {
 func (d *decider) compareImages() {
 	entry := d.status.Migrate
 	job, exists := d.in.Jobs[resolve.Migrate.Slug]
-	if exists && entry != nil && entry.State == v1alpha1.TaskRunning && job.State == JobSucceeded &&
-		(job.Attempt == 0 || job.Attempt == entry.Attempts && job.Checksum == entry.DesiredChecksum) &&
+	if exists && entry != nil && entry.State == v1alpha1.TaskRunning && job.State == JobSucceeded && currentAttempt(entry, job) &&
 		!older(d.status.MigratedImage, entry.Image) {
 		d.status.MigratedImage = entry.Image
 	}

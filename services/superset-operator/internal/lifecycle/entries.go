@@ -46,12 +46,13 @@ func (d *decider) pruneTasks() {
 	}
 }
 
-// recordCompletion stores the completion by a succeeded Job before the status entry changes to another checksum.
+// recordCompletion stores the completion by a succeeded Job before the status entry changes to another checksum. The
+// checksum of a legacy Job does not cover its image.
 func (d *decider) recordCompletion(kind resolve.TaskKind, entry *v1alpha1.TaskRefStatus) {
 	job, exists := d.in.Jobs[kind.Slug]
-	if exists && job.State == JobSucceeded && entry.State == v1alpha1.TaskRunning &&
-		job.Attempt == entry.Attempts && job.Checksum == entry.DesiredChecksum {
-		entry.CompletedChecksum = job.Checksum
+	if exists && job.State == JobSucceeded && entry.State == v1alpha1.TaskRunning && currentAttempt(entry, job) &&
+		(job.Attempt > 0 || job.Image == entry.Image) {
+		entry.CompletedChecksum = entry.DesiredChecksum
 	}
 }
 

@@ -109,7 +109,7 @@ func (d *decider) jobActive(first int) bool {
 	}
 	step := &d.in.Steps[first]
 	job, exists := d.in.Jobs[step.Kind.Slug]
-	if !exists || !isCurrent(step, d.entry(step), job) {
+	if !exists || !currentAttempt(d.entry(step), job) {
 		return false
 	}
 	return job.State == JobActive && !job.Deleting || job.State == JobSucceeded && d.entry(step).State == v1alpha1.TaskRunning
