@@ -177,7 +177,7 @@ func callAllMethods(t *testing.T, s *mysql.Storage) {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "michelangelo.api/v2", "kind": "Model"}}
 	}
 	kind := &metav1.TypeMeta{APIVersion: "michelangelo.api/v2", Kind: "Model"}
-	ok(s.ResolveIncarnation(ctx, "cluster-uid", 1))
+	s.SetIncarnation(1)
 	for v := range int64(2) {
 		ok(s.Upsert(ctx, dbtest.Model("one", "rel-1", v+1), false, nil))
 	}

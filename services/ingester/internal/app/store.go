@@ -78,13 +78,13 @@ func (s *incarnationResolver) run(ctx context.Context) error {
 
 // once resolves the incarnation, and returns the position of the cluster and the incarnation to write with.
 func (s *incarnationResolver) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
-	cluster, err = incarnation.Position(ctx, s.watch.APIReader, s.watch.Kinds, s.watch.Namespaces)
-	if err != nil {
+	if cluster.UID, err = incarnation.ClusterUID(ctx, s.watch.APIReader); err != nil {
 		return cluster, 0, err
 	}
-	if err := s.store.ResolveIncarnation(ctx, cluster.UID, cluster.ResourceVersion); err != nil {
-		return cluster, 0, err
-	}
-	current, err = incarnation.Current(ctx, s.watch.DB, cluster.UID)
+	current, err = s.store.ResolveIncarnation(ctx, cluster.UID, func(ctx context.Context) (version int64, err error) {
+		version, err = incarnation.ClusterVersion(ctx, s.watch.APIReader, s.watch.Kinds, s.watch.Namespaces)
+		cluster.ResourceVersion = version
+		return version, err
+	})
 	return cluster, current, err
 }

@@ -7,17 +7,14 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/installation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
@@ -148,30 +145,18 @@ func (e Env) RequireMySQL() error {
 // Registered is false if the database has no incarnation of the cluster; n is then the one
 // that the ingester would register.
 func (e Env) Incarnation(ctx context.Context) (n int64, registered bool, err error) {
-	uid, err := e.clusterUID(ctx)
+	uid, err := incarnation.ClusterUID(ctx, e.Client)
+	if err != nil {
+		return 0, false, Explain(err)
+	}
+	own, newest, err := incarnation.Stored(ctx, e.DB, uid, "")
 	if err != nil {
 		return 0, false, err
-	}
-	var own sql.NullInt64
-	var newest int64
-	err = e.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
-		schema.Quote(schema.IncarnationTable), uid).Scan(&own, &newest)
-	if err != nil {
-		return 0, false, fmt.Errorf("read incarnation: %w", err)
 	}
 	if !own.Valid {
 		return newest + 1, false, nil
 	}
 	return own.Int64, true, nil
-}
-
-func (e Env) clusterUID(ctx context.Context) (string, error) {
-	var system metav1.PartialObjectMetadata
-	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := e.Client.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return "", Explain(fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err))
-	}
-	return string(system.GetUID()), nil
 }
 
 // SetIncarnation sets the incarnation of the store to the one that the ingester uses. It never bumps

@@ -6,7 +6,8 @@
 // cluster, which is bumped when that happens; versions are compared as
 // (incarnation, resourceVersion).
 //
-// A new leader calls [Resolve] once, before the first write. From then on [Watch] detects
+// A new leader calls [Resolve] once, before the first write. It reads the cluster's version after the rows: a row that a
+// former leader still commits is then not ahead of it. From then on [Watch] detects
 // a restore of the cluster: the informers of a running process miss it, since their
 // watches wait for versions above the old ones. It bumps the incarnation and ends the
 // process, which restarts with fresh lists.
@@ -31,16 +32,23 @@ type Cluster struct {
 	ResourceVersion int64
 }
 
+// Version returns the current version of the cluster; see [ClusterVersion].
+type Version func(context.Context) (int64, error)
+
 // Resolve returns the incarnation to write with. It bumps the incarnation if the cluster is
 // not registered in this database, or if rows of its incarnation are ahead of the cluster.
-func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster Cluster, now time.Time) (current int64, err error) {
-	return resolve(ctx, db, kinds, cluster, now, pageRows)
+func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time) (current int64, err error) {
+	return resolve(ctx, db, kinds, clusterUID, version, now, pageRows)
 }
 
 // resolve scans the rows before the transaction that locks the incarnations: other processes
 // read and bump them meanwhile.
-func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster Cluster, now time.Time, pageRows int) (current int64, err error) {
-	scanned, ahead, err := scan(ctx, db, kinds, cluster.UID, pageRows)
+func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time, pageRows int) (current int64, err error) {
+	scanned, newestRow, err := scan(ctx, db, kinds, clusterUID, pageRows)
+	if err != nil {
+		return 0, err
+	}
+	clusterVersion, err := version(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -49,16 +57,16 @@ func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster 
 		return 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() { err = withRollback(err, tx.Rollback()) }()
-	own, newest, err := read(ctx, tx, cluster.UID)
+	own, newest, err := Stored(ctx, tx, clusterUID, " FOR UPDATE")
 	switch {
 	case err != nil:
 		return 0, err
 	case own != scanned:
 		return 0, fmt.Errorf("incarnation changed while rows were read: got %d, want %d", own.Int64, scanned.Int64)
-	case own.Valid && ahead <= cluster.ResourceVersion:
+	case own.Valid && newestRow <= clusterVersion:
 		return own.Int64, nil
 	}
-	return bump(ctx, tx, cluster.UID, newest+1, now)
+	return bump(ctx, tx, clusterUID, newest+1, now)
 }
 
 // Bump bumps the incarnation of a restored cluster, unless it is no longer the given one, and
@@ -69,7 +77,7 @@ func Bump(ctx context.Context, db *sql.DB, clusterUID string, was int64, now tim
 		return 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() { err = withRollback(err, tx.Rollback()) }()
-	own, newest, err := read(ctx, tx, clusterUID)
+	own, newest, err := Stored(ctx, tx, clusterUID, " FOR UPDATE")
 	if err != nil {
 		return 0, err
 	}
@@ -79,11 +87,17 @@ func Bump(ctx context.Context, db *sql.DB, clusterUID string, was int64, now tim
 	return bump(ctx, tx, clusterUID, newest+1, now)
 }
 
-const readStatement = "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM " + schema.IncarnationTable
+// Reader is a database or a transaction.
+type Reader interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
 
-// read locks the table and returns the incarnation of the cluster and the highest of all.
-func read(ctx context.Context, tx *sql.Tx, clusterUID string) (own sql.NullInt64, newest int64, err error) {
-	if err := tx.QueryRowContext(ctx, readStatement+" FOR UPDATE", clusterUID).Scan(&own, &newest); err != nil {
+// Stored returns the incarnation of the cluster, if it is registered in the database, and the highest of all. lock is
+// the locking clause, or empty.
+func Stored(ctx context.Context, r Reader, clusterUID, lock string) (own sql.NullInt64, newest int64, err error) {
+	err = r.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
+		schema.IncarnationTable+lock, clusterUID).Scan(&own, &newest)
+	if err != nil {
 		return own, 0, fmt.Errorf("read incarnation: %w", err)
 	}
 	return own, newest, nil
@@ -106,13 +120,4 @@ func withRollback(err, rollback error) error {
 		return err
 	}
 	return errors.Join(err, rollback)
-}
-
-// Current returns the incarnation of a registered cluster.
-func Current(ctx context.Context, db *sql.DB, clusterUID string) (current int64, err error) {
-	err = db.QueryRowContext(ctx, "SELECT incarnation FROM "+schema.IncarnationTable+" WHERE cluster_uid = ?", clusterUID).Scan(&current)
-	if err != nil {
-		return 0, fmt.Errorf("read incarnation: %w", err)
-	}
-	return current, nil
 }

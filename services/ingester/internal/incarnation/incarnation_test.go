@@ -1,6 +1,7 @@
 package incarnation_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := incarnation.Resolve(t.Context(), db, kinds, s.cluster, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+		got, err := incarnation.Resolve(t.Context(), db, kinds, s.cluster.UID, at(s.cluster.ResourceVersion), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
@@ -65,11 +66,11 @@ func TestResolveReadsAllPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cluster, want := incarnation.Cluster{UID: "one", ResourceVersion: 100}, int64(0)
+			want := int64(0)
 			for _, size := range []int{1, 3, len(uids), len(uids) + 1} {
 				for newest := range uids {
 					want++
-					got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), size)
+					got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), size)
 					if err != nil || got != want {
 						t.Fatalf("pages of %d rows, newest row before %d: incarnation %d, %v, want %d", size, newest, got, err, want)
 					}
@@ -83,7 +84,7 @@ func TestResolveReadsAllPages(t *testing.T) {
 						}
 						r.store(t, db)
 					}
-					if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), size); err != nil || got != want {
+					if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), size); err != nil || got != want {
 						t.Fatalf("pages of %d rows, no row is ahead: incarnation %d, %v, want %d", size, got, err, want)
 					}
 					stored{uid: uids[newest : newest+1], version: 101, incarnation: got}.store(t, db)
@@ -100,10 +101,9 @@ func TestResolveReadsLastClosedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := incarnation.Cluster{UID: "one", ResourceVersion: 100}
 	resolve := func(want int64) {
 		t.Helper()
-		if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), 2); err != nil || got != want {
+		if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), 2); err != nil || got != want {
 			t.Fatalf("incarnation %d, %v, want %d", got, err, want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestResolveReadsRowsBeforeLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	resolve := func() (int64, error) {
-		return incarnation.Resolve(t.Context(), w.db, w.watch.Kinds, incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}, time.Unix(0, 0))
+		return incarnation.Resolve(t.Context(), w.db, w.watch.Kinds, "cluster-uid", at(100), time.Unix(0, 0))
 	}
 	failed := make(chan error, 1)
 	go func() {
@@ -155,6 +155,23 @@ func TestResolveReadsRowsBeforeLock(t *testing.T) {
 	if got, err := resolve(); err != nil || got != 2 {
 		t.Errorf("again: incarnation %d, %v, want 2", got, err)
 	}
+}
+
+// TestResolveReadsRowsBeforeVersion has a former leader that commits a newer version once the cluster's version was read.
+func TestResolveReadsRowsBeforeVersion(t *testing.T) {
+	w := watch(t)
+	n, err := incarnation.Resolve(t.Context(), w.db, w.watch.Kinds, "cluster-uid", func(context.Context) (int64, error) {
+		stored{uid: "new", version: 150, incarnation: 1}.store(t, w.db)
+		return 100, nil
+	}, time.Unix(0, 0))
+	if err != nil || n != 1 {
+		t.Errorf("incarnation %d, %v, want 1", n, err)
+	}
+}
+
+// at returns the version of a cluster that does not change.
+func at(version int64) incarnation.Version {
+	return func(context.Context) (int64, error) { return version, nil }
 }
 
 // stored is the row of a Project.

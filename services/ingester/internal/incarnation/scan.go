@@ -14,20 +14,16 @@ import (
 const pageRows = 5000
 
 // scan returns the incarnation of the cluster and the newest version of its rows. It locks nothing. All
-// reads use one snapshot: versions that are written during the scan may be ahead of the
-// cluster's version, which was read before.
+// reads use one snapshot, and come before that of the cluster's version: no version that is read here
+// is ahead of it, unless the cluster was restored.
 func scan(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, pageRows int) (own sql.NullInt64, newest int64, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return own, 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() { err = withRollback(err, tx.Rollback()) }()
-	var highest int64
-	if err := tx.QueryRowContext(ctx, readStatement, clusterUID).Scan(&own, &highest); err != nil {
-		return own, 0, fmt.Errorf("read incarnation: %w", err)
-	}
-	if !own.Valid {
-		return own, 0, nil
+	if own, _, err = Stored(ctx, tx, clusterUID, ""); err != nil || !own.Valid {
+		return own, 0, err
 	}
 	for _, kind := range kinds.Kinds() {
 		version, err := newestVersion(ctx, tx, kind.Table, own.Int64, pageRows)

@@ -125,7 +125,7 @@ func (w *Watch) Run(ctx context.Context, resolved Cluster, current int64) error 
 func (w *Watch) version(ctx context.Context, uid string, highest *int64) (sign string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	now, err := Position(ctx, w.APIReader, w.Kinds, w.Namespaces)
+	now, err := position(ctx, w.APIReader, w.Kinds, w.Namespaces)
 	switch {
 	case err != nil:
 		return "", err

@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +36,7 @@ type api struct {
 	cluster, object atomic.Int64
 	lists           atomic.Int64
 	failing         atomic.Int64 // reads of the object that fail from now on
+	unserved        atomic.Value // the errors of the lists of kinds without a CRD
 }
 
 func (a *api) Get(_ context.Context, key types.NamespacedName, o client.Object, _ ...client.GetOption) error {
@@ -49,6 +53,11 @@ func (a *api) Get(_ context.Context, key types.NamespacedName, o client.Object, 
 }
 
 func (a *api) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
+	if errs, ok := a.unserved.Load().(map[string]error); ok {
+		if err := errs[strings.TrimSuffix(l.GetObjectKind().GroupVersionKind().Kind, "List")]; err != nil {
+			return err
+		}
+	}
 	a.lists.Add(1)
 	l.SetResourceVersion(strconv.FormatInt(a.cluster.Load(), 10))
 	return nil
@@ -83,7 +92,7 @@ func watch(t *testing.T) *watched {
 	w.api.cluster.Store(100)
 	w.api.object.Store(90)
 	settled := incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}
-	if n, err := incarnation.Resolve(t.Context(), db, kinds, settled, time.Unix(0, 0)); err != nil || n != 1 {
+	if n, err := incarnation.Resolve(t.Context(), db, kinds, settled.UID, at(settled.ResourceVersion), time.Unix(0, 0)); err != nil || n != 1 {
 		t.Fatalf("settled %d, %v", n, err)
 	}
 	if _, err := db.ExecContext(t.Context(), "INSERT INTO project (uid, group_ver, namespace, name, res_version, incarnation, create_time, update_time, proto, json)"+
@@ -130,8 +139,8 @@ func (w *watched) restored() {
 			return errors.New("the watch runs")
 		}
 	})
-	if n, err := incarnation.Current(context.WithoutCancel(w.Context()), w.db, "cluster-uid"); err != nil || n != 2 {
-		w.Errorf("incarnation %d, %v", n, err)
+	if n, _, err := incarnation.Stored(context.WithoutCancel(w.Context()), w.db, "cluster-uid", ""); err != nil || n.Int64 != 2 {
+		w.Errorf("incarnation %d, %v", n.Int64, err)
 	}
 }
 
@@ -142,6 +151,35 @@ func TestWatchDetectsLowerClusterVersion(t *testing.T) {
 	w.check()
 	w.api.cluster.Store(200) // more than when it was settled, less than it was
 	w.restored()
+}
+
+// The CRD of the first kind is missing at the start, and that of the second one is deleted.
+func TestWatchDetectsLowerClusterVersionWithoutAllCRDs(t *testing.T) {
+	w := watch(t)
+	kinds := w.watch.Kinds.Kinds()
+	w.api.unserved.Store(map[string]error{
+		kinds[0].Name: &meta.NoKindMatchError{GroupKind: kinds[0].GVK().GroupKind()},
+		kinds[1].Name: apierrors.NewNotFound(schema.GroupResource{Resource: kinds[1].Plural}, ""),
+	})
+	w.check()
+	w.api.cluster.Store(99)
+	w.restored()
+}
+
+func TestClusterVersionFailsWithoutCRDs(t *testing.T) {
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]error{}
+	for _, kind := range kinds.Kinds() {
+		missing[kind.Name] = &meta.NoKindMatchError{GroupKind: kind.GVK().GroupKind()}
+	}
+	a := &api{}
+	a.unserved.Store(missing)
+	if _, err := incarnation.ClusterVersion(t.Context(), a, kinds, nil); err == nil || !strings.Contains(err.Error(), "list models") {
+		t.Errorf("got %v, want that the cluster serves no kind", err)
+	}
 }
 
 // During an outage of the API server the only object that proves the restore cannot be read.

@@ -2,40 +2,34 @@ package sweep
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
 // incarnation returns the incarnation of the cluster. It fails if the newest incarnation in
 // the database is that of another cluster, which then owns the rows.
 func (s *Sweeper) incarnation(ctx context.Context) (int64, error) {
-	var system metav1.PartialObjectMetadata
-	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.cfg.APIReader.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return 0, fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
+	uid, err := incarnation.ClusterUID(ctx, s.cfg.APIReader)
+	if err != nil {
+		return 0, err
 	}
-	var own sql.NullInt64
-	var newest int64
-	err := s.cfg.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
-		schema.Quote(schema.IncarnationTable), string(system.GetUID())).Scan(&own, &newest)
+	own, newest, err := incarnation.Stored(ctx, s.cfg.DB, uid, "")
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("read incarnation: %w", err)
+		return 0, err
 	case !own.Valid:
-		return 0, fmt.Errorf("cluster not registered in the database: namespace %s has uid %s", metav1.NamespaceSystem, system.GetUID())
+		return 0, fmt.Errorf("cluster not registered in the database: namespace %s has uid %s", metav1.NamespaceSystem, uid)
 	case own.Int64 != newest:
 		return 0, fmt.Errorf("another cluster was registered in the database since: incarnation %d, want %d", newest, own.Int64)
 	}
@@ -66,11 +60,10 @@ func (s *Sweeper) list(ctx context.Context, kind *registry.Kind, f func(uid stri
 }
 
 func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace string, f func(uid string)) (int64, error) {
-	gvk, next := kind.GVK(), ""
+	next := ""
 	for {
-		var page metav1.PartialObjectMetadataList
-		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		if err := s.cfg.APIReader.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+		page := listing.NewList(kind)
+		if err := s.cfg.APIReader.List(ctx, page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
 			return 0, err
 		}
 		for i := range page.Items {
@@ -86,9 +79,6 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 		return version, nil
 	}
 }
-
-// notServed reports whether the error means that the cluster does not serve the kind.
-func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
 // deleted reports whether the API server no longer has the object of the row: no object has its name, or
 // another one has it.

@@ -78,7 +78,7 @@ func newEnvOn(t *testing.T, dsn string) *env {
 	if err := e.client.Get(t.Context(), types.NamespacedName{Name: "kube-system"}, system); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.store.ResolveIncarnation(t.Context(), string(system.UID), 1); err != nil {
+	if _, err := e.store.ResolveIncarnation(t.Context(), string(system.UID), func(context.Context) (int64, error) { return 1, nil }); err != nil {
 		t.Fatal(err)
 	}
 	kinds, err := registry.Load()

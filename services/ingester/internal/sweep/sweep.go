@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
@@ -208,7 +209,7 @@ func (s *Sweeper) scan(ctx context.Context, kind *registry.Kind, incarnation int
 		delete(open, uid)
 	})
 	switch {
-	case err != nil && notServed(err):
+	case err != nil && listing.NotServed(err):
 		return nil, result, &abortError{unserved, err}
 	case err != nil:
 		return nil, result, &abortError{unlisted, err}

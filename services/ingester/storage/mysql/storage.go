@@ -206,16 +206,16 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 	return nil
 }
 
-// ResolveIncarnation resolves the incarnation of a cluster; see package incarnation. Call it
-// after Prepare, when this process begins to lead.
-func (s *Storage) ResolveIncarnation(ctx context.Context, clusterUID string, resourceVersion int64) error {
-	cluster := incarnation.Cluster{UID: clusterUID, ResourceVersion: resourceVersion}
-	n, err := incarnation.Resolve(ctx, s.db, s.kinds, cluster, s.options.Clock.Now())
+// ResolveIncarnation resolves the incarnation of a cluster, sets and returns it; see package incarnation. Call it
+// after Prepare, when this process begins to lead. version returns the current resource version of the cluster, and is
+// called once the rows are read.
+func (s *Storage) ResolveIncarnation(ctx context.Context, clusterUID string, version func(context.Context) (int64, error)) (int64, error) {
+	n, err := incarnation.Resolve(ctx, s.db, s.kinds, clusterUID, version, s.options.Clock.Now())
 	if err != nil {
-		return fmt.Errorf("resolve incarnation: %w", err)
+		return 0, fmt.Errorf("resolve incarnation: %w", err)
 	}
 	s.SetIncarnation(n) //nolint:contextcheck // the writer lives as long as the store
-	return nil
+	return n, nil
 }
 
 // SetIncarnation starts the writer with an incarnation. Further calls change nothing.

@@ -100,7 +100,7 @@ func (b *Env) resolveIncarnation() {
 	if err := b.Client.Get(b.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		b.Fatal(err)
 	}
-	if err := b.Store.ResolveIncarnation(b.Context(), string(system.GetUID()), 1); err != nil {
+	if _, err := b.Store.ResolveIncarnation(b.Context(), string(system.GetUID()), func(context.Context) (int64, error) { return 1, nil }); err != nil {
 		b.Fatal(err)
 	}
 }
