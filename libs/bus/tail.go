@@ -52,6 +52,7 @@ const (
 	tailHeartbeat  = 5 * time.Second // two missed ones end a session
 	tailPull       = 2000
 	tailAPITimeout = 5 * time.Second
+	tailStall      = 2 * tailHeartbeat // without a delivery, ends a session before its snapshot is complete
 	// The server deletes a consumer without pulls: its reader crashed or failed to delete it.
 	tailInactiveThreshold = time.Minute
 )
@@ -59,14 +60,15 @@ const (
 var (
 	errReconnected = errors.New("connection was re-established")
 	errSkipped     = errors.New("consumer skipped a delivery")
+	errStalled     = errors.New("snapshot is incomplete and nothing was delivered")
 )
 
 // Tail delivers the last message of each subject, then new messages, until ctx ends;
 // then it returns nil. It returns an error for an invalid configuration only.
 //
 // Whenever it may have missed a message (the connection was lost, the consumer or its
-// heartbeats are missing, a delivery was skipped, the stream was re-created) it
-// restarts with a new snapshot, after a backoff. Readers merge monotonically, so a
+// heartbeats are missing, a delivery was skipped, the stream was re-created), or if the
+// rest of a snapshot was removed before its delivery, it restarts with a new snapshot, after a backoff. Readers merge monotonically, so a
 // repeated message changes nothing, and a snapshot of ten thousand subjects costs
 // tens of milliseconds.
 func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
@@ -141,14 +143,18 @@ func (t *tail) session(ctx context.Context) error {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	stall := t.cfg.Clock.NewTimer(tailStall)
+	defer stall.Stop()
 	go func() {
 		select {
 		case <-ctx.Done():
 		case <-reached:
 			cancel(errReconnected)
+		case <-stall.C():
+			cancel(errStalled)
 		}
 	}()
-	return t.read(ctx, messages, consumer.CachedInfo().NumPending)
+	return t.read(ctx, messages, consumer.CachedInfo().NumPending, stall)
 }
 
 // consumer creates an ephemeral consumer that starts with the last message of each subject.
@@ -196,11 +202,13 @@ func (t *tail) restart(info *jetstream.StreamInfo) {
 	t.created, t.last, t.started = info.Created, 0, true
 }
 
-// read delivers until an error; pending is how many messages the snapshot has.
-func (t *tail) read(ctx context.Context, messages jetstream.MessagesContext, pending uint64) error {
+// read delivers until an error; pending is how many messages the snapshot has. Only deliveries tell
+// how many remain, so read resets stall after each until the snapshot is complete.
+func (t *tail) read(ctx context.Context, messages jetstream.MessagesContext, pending uint64, stall clock.Timer) error {
 	snapshot := true
 	complete := func() {
 		snapshot = false
+		stall.Stop()
 		t.failures = 0
 		if t.cfg.OnSnapshot != nil {
 			t.cfg.OnSnapshot()
@@ -224,8 +232,11 @@ func (t *tail) read(ctx context.Context, messages jetstream.MessagesContext, pen
 		}
 		t.last = meta.Sequence.Stream
 		t.cfg.OnMessage(delivery(m, meta, snapshot))
-		if snapshot && meta.NumPending == 0 {
+		switch {
+		case snapshot && meta.NumPending == 0:
 			complete()
+		case snapshot:
+			stall.Reset(tailStall)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -27,10 +28,17 @@ type follower struct {
 
 func follow(t *testing.T, c client, stream string, filters ...string) *follower {
 	t.Helper()
+	return followWith(t, c, bus.TailConfig{Stream: stream, Filters: filters}, func() {})
+}
+
+// followWith follows with a configuration; it calls before ahead of each message.
+func followWith(t *testing.T, c client, cfg bus.TailConfig, before func()) *follower {
+	t.Helper()
 	f := &follower{model: map[string]string{}, deleted: map[string]string{}}
-	cfg := bus.TailConfig{
-		Stream: stream, Filters: filters,
+	cfg = bus.TailConfig{
+		Stream: cfg.Stream, Filters: cfg.Filters, Clock: cfg.Clock,
 		OnMessage: func(d bus.Delivery) {
+			before()
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.log = append(f.log, fmt.Sprintf("%s=%s %t", d.Subject[strings.LastIndex(d.Subject, ".s")+1:], d.Data, d.Snapshot))
@@ -96,6 +104,49 @@ func TestTailDeliversSnapshotThenFollows(t *testing.T) {
 func TestTailCompletesAtOnceOnEmptyStream(t *testing.T) {
 	_, c := bootstrapped(t)
 	follow(t, c, contract.StreamObservations).want(t, map[string]string{}, 1)
+}
+
+// The last message of a snapshot expires, or a reader purges it, after the ones before it were delivered.
+func TestTailCompletesSnapshotWithoutRemovedMessage(t *testing.T) {
+	_, c := bootstrapped(t)
+	const pulled = 2000 // messages that the server delivers before the first one is read
+	for i := range pulled + 1 {
+		if _, err := c.JetStream().PublishAsync(subject(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-c.JetStream().PublishAsyncComplete()
+	removed := make(chan struct{})
+	clk := clocktesting.NewFakeClock(time.Now())
+	f := followWith(t, c, bus.TailConfig{Stream: contract.StreamObservations, Clock: clk}, func() { <-removed })
+	eventually(t, func() error {
+		for _, info := range consumerInfos(t, c) {
+			if info.Delivered.Consumer == pulled {
+				return nil
+			}
+		}
+		return fmt.Errorf("the server has not delivered %d messages yet", pulled)
+	})
+	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), pulled+1); err != nil {
+		t.Fatal(err)
+	}
+	close(removed)
+	eventually(t, func() error {
+		f.mu.Lock()
+		restarts, snapshots, subjects := f.restarts, f.snapshots, len(f.model)
+		f.mu.Unlock()
+		if restarts == 0 {
+			clk.Step(time.Second)
+		}
+		if snapshots != 1 || subjects != pulled {
+			return fmt.Errorf("%d snapshots and %d subjects, want 1 and %d", snapshots, subjects, pulled)
+		}
+		return nil
+	})
 }
 
 func TestTailDeliversOnlyMatchingSubjects(t *testing.T) {
@@ -174,19 +225,28 @@ func TestTailSurvivesFaults(t *testing.T) {
 	}
 }
 
-func consumers(t *testing.T, c client) []string {
+func consumerInfos(t *testing.T, c client) []*jetstream.ConsumerInfo {
 	t.Helper()
 	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := stream.ConsumerNames(t.Context())
-	var names []string
-	for n := range list.Name() {
-		names = append(names, n)
+	list := stream.ListConsumers(t.Context())
+	var infos []*jetstream.ConsumerInfo
+	for info := range list.Info() {
+		infos = append(infos, info)
 	}
 	if err := list.Err(); err != nil {
 		t.Fatal(err)
+	}
+	return infos
+}
+
+func consumers(t *testing.T, c client) []string {
+	t.Helper()
+	var names []string
+	for _, info := range consumerInfos(t, c) {
+		names = append(names, info.Name)
 	}
 	return names
 }
