@@ -6,11 +6,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/coalesce"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
@@ -50,4 +52,43 @@ func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 	if sup.Status.Phase != v1alpha1.PhaseInitializing {
 		t.Errorf("phase is %s, want it unchanged", sup.Status.Phase)
 	}
+}
+
+// TestReadyPodsOfPausedSupersetAreWrittenOncePerInterval checks that the delay also applies to a reconcile that only writes
+// the status.
+func TestReadyPodsOfPausedSupersetAreWrittenOncePerInterval(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakePassiveClock(time.Now())
+	e := start(t, options{idle: true, clock: clk})
+	sup := e.create(e.sample("development.yaml"))
+	e.reconcileUntil(sup, nil, settled)
+	clk.SetTime(clk.Now().Add(coalesce.Interval))
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
+	e.reconcileUntil(sup, nil, phase(v1alpha1.PhaseSuspended))
+	replicas := func(s *v1alpha1.Superset) int32 { return s.Status.Components.WebServer.Replicas }
+	before := replicas(sup)
+
+	web := &appsv1.Deployment{}
+	web.Namespace, web.Name = e.namespace, "development-web-server"
+	scale := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, before+1))
+	if err := e.client.Patch(t.Context(), web, scale); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, timeout, func() error {
+		result, err := e.reconciler.Reconcile(t.Context(), request(sup))
+		if err == nil && result.RequeueAfter > coalesce.Interval-time.Second && result.RequeueAfter <= coalesce.Interval {
+			return nil
+		}
+		return fmt.Errorf("result %+v, error %w, want a requeue after %v", result, err, coalesce.Interval)
+	})
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil || replicas(sup) != before {
+		t.Errorf("%d replicas are written without a delay, error %v", replicas(sup), err)
+	}
+	clk.SetTime(clk.Now().Add(coalesce.Interval))
+	e.reconcileUntil(sup, nil, func(s *v1alpha1.Superset) error {
+		if replicas(s) != before+1 {
+			return fmt.Errorf("%d replicas", replicas(s))
+		}
+		return nil
+	})
 }

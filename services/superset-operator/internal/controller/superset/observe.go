@@ -77,8 +77,8 @@ func (r *Reconciler) validate(ctx context.Context, s *reconcileState) (steps.Res
 		s.violations = resolve.Validate(s.sup)
 	}
 	if s.intent.Paused || len(s.violations) > 0 {
-		_, err := r.persist(ctx, s)
-		return steps.Result{Stop: true}, err
+		_, wait, err := r.persist(ctx, s)
+		return steps.Result{Stop: true, Requeue: wait}, err
 	}
 	return steps.Result{Requeue: s.recheck}, nil
 }

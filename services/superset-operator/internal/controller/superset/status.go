@@ -25,37 +25,34 @@ func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (st
 	if s.decision.Mode == lifecycle.Apply && !changes {
 		return steps.Result{}, nil
 	}
+	var wait time.Duration
 	var err error
 	s.unattempted = true
-	s.persisted, err = r.persist(ctx, s)
-	return steps.Result{}, err
+	s.persisted, wait, err = r.persist(ctx, s)
+	return steps.Result{Requeue: wait}, err
 }
 
-// persistStatus writes the status of a reconcile that attempted all components. A write that only changes details may be
-// delayed.
+// persistStatus writes the status of a reconcile that attempted all components.
 func (r *Reconciler) persistStatus(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	s.applied = s.decision.Mode == lifecycle.Apply && len(s.failures) == 0
 	s.setFailure(s.failure(nil))
+	_, wait, err := r.persist(ctx, s)
+	return steps.Result{Requeue: wait}, err
+}
+
+// persist writes the owned status fields if they changed. If only details did, it may return a delay instead.
+func (r *Reconciler) persist(ctx context.Context, s *reconcileState) (changed bool, wait time.Duration, err error) {
 	owned, err := r.ownedStatus(s)
 	if err != nil {
-		return steps.Result{}, err
+		return false, 0, err
 	}
 	if status.OnlyDetailsDiffer(&s.sup.Status, &owned) {
 		if wait := r.details.Wait(s.sup.UID); wait > 0 {
-			return steps.Result{Requeue: wait}, nil
+			return false, wait, nil
 		}
 	}
-	_, err = r.write(ctx, s, owned)
-	return steps.Result{}, err
-}
-
-// persist writes the owned status fields if they changed.
-func (r *Reconciler) persist(ctx context.Context, s *reconcileState) (bool, error) {
-	owned, err := r.ownedStatus(s)
-	if err != nil {
-		return false, err
-	}
-	return r.write(ctx, s, owned)
+	changed, err = r.write(ctx, s, owned)
+	return changed, 0, err
 }
 
 func (r *Reconciler) ownedStatus(s *reconcileState) (v1alpha1.SupersetStatus, error) {
@@ -93,7 +90,11 @@ func (r *Reconciler) persistOutcome(ctx context.Context, s *reconcileState, fail
 	if s.failed == nil && !kept {
 		return nil
 	}
-	_, err := r.persist(ctx, s)
+	owned, err := r.ownedStatus(s)
+	if err != nil {
+		return err
+	}
+	_, err = r.write(ctx, s, owned)
 	return err
 }
 
