@@ -20,10 +20,11 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 	for _, c := range s.collectors() {
 		registry.MustRegister(c)
 	}
-	var before *v1alpha1.Superset
+	var before *v1alpha1.LifecycleStatus
 	for _, w := range lifecycleWrites() {
-		s.observe(before, w.sup, now.Add(time.Duration(w.second)*time.Second))
-		before = w.sup
+		after := w.sup.Status.Lifecycle
+		s.observe(before, after, now.Add(time.Duration(w.second)*time.Second))
+		before = after
 	}
 	names := []string{"superset_approvals_total", "superset_drains_total", "superset_task_runs_total"}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(lifecycleCounters()), names...); err != nil {

@@ -27,9 +27,9 @@ func Register(registry prometheus.Registerer, list Lister) error {
 	return nil
 }
 
-// Observe records what one successful write of a status changed. Before and after
-// are the Superset as it was read and as the API server returned it; before may be nil.
-func Observe(before, after *v1alpha1.Superset, now time.Time) { shared.observe(before, after, now) }
+// Observe records what one successful write of a status changed. Before and after are the lifecycle as it was read and as
+// the API server returned it; both may be nil.
+func Observe(before, after *v1alpha1.LifecycleStatus, now time.Time) { shared.observe(before, after, now) }
 
 // set holds all metrics of the operator.
 type set struct {
@@ -106,15 +106,8 @@ func (s *set) collectors() []prometheus.Collector {
 	}
 }
 
-func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
-	if after == nil {
-		return
-	}
-	var previous *v1alpha1.LifecycleStatus
-	if before != nil {
-		previous = before.Status.Lifecycle
-	}
-	n := diff(previous, after.Status.Lifecycle, now)
+func (s *set) observe(before, after *v1alpha1.LifecycleStatus, now time.Time) {
+	n := diff(before, after, now)
 	for _, r := range n.runs {
 		s.run(r)
 	}

@@ -148,9 +148,9 @@ func TestMetricsHaveValidNamesWithoutObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	Observe(migrate(v1alpha1.TaskRefStatus{}), migrate(v1alpha1.TaskRefStatus{
+	Observe(migrate(v1alpha1.TaskRefStatus{}).Status.Lifecycle, migrate(v1alpha1.TaskRefStatus{
 		State: v1alpha1.TaskComplete, Attempts: 1, StartedAt: at(0), CompletedAt: at(1),
-	}), now)
+	}).Status.Lifecycle, now)
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)

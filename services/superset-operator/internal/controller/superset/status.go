@@ -66,7 +66,7 @@ func (r *Reconciler) ownedStatus(s *reconcileState) (v1alpha1.SupersetStatus, er
 }
 
 func (r *Reconciler) write(ctx context.Context, s *reconcileState, owned v1alpha1.SupersetStatus) (bool, error) {
-	before := s.sup.DeepCopy()
+	before := s.sup.Status.Lifecycle // a write replaces the status, not what it points to
 	changed, err := r.status.Apply(ctx, s.sup, owned)
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState, owned v1alpha
 	if changed {
 		r.details.Written(s.sup.UID)
 		r.written.Record(s.sup)
-		metrics.Observe(before, s.sup, r.Clock.Now())
+		metrics.Observe(before, s.sup.Status.Lifecycle, r.Clock.Now())
 	}
 	return changed, nil
 }
