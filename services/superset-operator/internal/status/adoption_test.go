@@ -173,6 +173,9 @@ func TestRestoringLastsUntilMaintenanceEnds(t *testing.T) {
 	if got.Phase != "Running" || got.Lifecycle.Phase != v1alpha1.LifecycleComplete {
 		t.Errorf("without the page: phase %s, lifecycle %s", got.Phase, got.Lifecycle.Phase)
 	}
+	if d.Status.Phase != v1alpha1.LifecycleRestoring {
+		t.Errorf("the decision was changed to phase %s", d.Status.Phase)
+	}
 }
 
 func TestPhaseDuringHold(t *testing.T) {

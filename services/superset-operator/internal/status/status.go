@@ -57,7 +57,7 @@ func For(in Input) (v1alpha1.SupersetStatus, error) {
 		Lifecycle:          sup.Status.Lifecycle.DeepCopy(),
 	}
 	if in.Decision != nil {
-		out.Lifecycle, out.LastLifecycleImage = in.Decision.Status, in.Decision.LastImage
+		out.Lifecycle, out.LastLifecycleImage = in.Decision.Status.DeepCopy(), in.Decision.LastImage
 	}
 	sum, err := components(in, &out)
 	if err != nil {
