@@ -162,7 +162,7 @@ func applyOrRemove[T object](ctx context.Context, r *Reconciler, s *reconcileSta
 
 // removeComponent deletes all objects of a component.
 func (r *Reconciler) removeComponent(ctx context.Context, s *reconcileState, name string) error {
-	return errors.Join(
+	return join(
 		r.removeWorkload(ctx, s, name),
 		r.applier.Delete(ctx, s.snapshot.Services[name]),
 		r.applier.Delete(ctx, s.snapshot.ConfigMaps[name]),
@@ -176,7 +176,7 @@ func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name
 	for _, obj := range []client.Object{s.snapshot.Autoscalers[name], s.snapshot.Budgets[name], s.snapshot.Deployments[name]} {
 		failed = append(failed, r.applier.Delete(ctx, obj))
 	}
-	return errors.Join(failed...)
+	return join(failed...)
 }
 
 // pinImages pins every existing component to its current image while the tasks for another image wait or are blocked. If

@@ -114,7 +114,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	err = s.failure(err)
 	if !isStale(err) {
 		writeErr := r.persistOutcome(ctx, s, err)
-		complete, err = complete && writeErr == nil, errors.Join(err, writeErr)
+		complete, err = complete && writeErr == nil, join(err, writeErr)
 	}
 	if isStale(err) {
 		r.written.Forget(client.ObjectKeyFromObject(s.sup))
@@ -131,7 +131,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	after = steps.MinRequeue(after, s.rereadAfter)
 	if reportErr != nil || err != nil && !complete {
-		return ctrl.Result{}, errors.Join(err, reportErr)
+		return ctrl.Result{}, join(err, reportErr)
 	}
 	// Tolerated failures delay nothing that the rest of the reconcile waits for.
 	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, err
@@ -176,22 +176,24 @@ func (s *reconcileState) tolerate(name string, err error) error {
 // failure returns the joined error of a reconcile that ended with err. Failed writes to a terminating namespace are
 // not errors.
 func (s *reconcileState) failure(err error) error {
-	all := s.failures
+	all := slices.Clone(s.failures)
 	if err != nil {
-		all = append(slices.Clone(all), err)
+		all = append(all, err)
 	}
-	return join(slices.DeleteFunc(slices.Clone(all), func(err error) bool {
+	return join(slices.DeleteFunc(all, func(err error) bool {
 		return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	}))
+	})...)
 }
 
-// join joins errors in one line.
-func join(list []error) error {
+// join joins the errors that are not nil, in one line.
+func join(list ...error) error {
 	var out error
 	for _, err := range list {
-		if out == nil {
+		switch {
+		case err == nil:
+		case out == nil:
 			out = err
-		} else {
+		default:
 			out = fmt.Errorf("%w; %w", out, err)
 		}
 	}

@@ -164,12 +164,12 @@ func (r *Reconciler) keepOnly(ctx context.Context, s *reconcileState, desired, e
 		delete(owned, obj.GetName())
 	}
 	if len(desired) > 0 && len(failures) == len(desired) {
-		return join(failures) // keep the objects to replace
+		return join(failures...) // keep the objects to replace
 	}
 	for _, name := range slices.Sorted(maps.Keys(owned)) {
 		if err := r.applier.Delete(ctx, owned[name]); err != nil {
 			failures = append(failures, err)
 		}
 	}
-	return join(failures)
+	return join(failures...)
 }
