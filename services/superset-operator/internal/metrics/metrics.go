@@ -29,7 +29,9 @@ func Register(registry prometheus.Registerer, list Lister) error {
 
 // Observe records what one successful write of a status changed. Before and after are the lifecycle as it was read and as
 // the API server returned it; both may be nil.
-func Observe(before, after *v1alpha1.LifecycleStatus, now time.Time) { shared.observe(before, after, now) }
+func Observe(before, after *v1alpha1.LifecycleStatus, now time.Time) {
+	shared.observe(before, after, now)
+}
 
 // set holds all metrics of the operator.
 type set struct {

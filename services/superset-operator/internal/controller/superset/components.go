@@ -75,27 +75,25 @@ func (s *reconcileState) usedAccounts() map[string]bool {
 // components applies the objects of every enabled component and deletes those of the others. While the web server
 // starts, components that do not exist yet are delayed.
 func (r *Reconciler) components(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	now := r.Clock.Now()
-	order := s.bringupOrder(now)
 	for _, d := range component.All() {
 		c, failures := find(s.desired.Components, d.Name), len(s.failures)
 		var err error
 		if c == nil {
 			err = s.tolerate(d.Key, r.removeComponent(ctx, s, d.Name))
-		} else if !s.startBlocked(c) && !order.IsDelayed(c.Slug) {
+		} else if !s.startBlocked(c) && !s.order.IsDelayed(c.Slug) {
 			err = r.applyComponent(ctx, s, c)
 		}
 		if err != nil {
 			return steps.Result{}, err
 		}
 		if d.Name == component.WebServerName && s.creationFailed(d.Name, s.failures[failures:]) {
-			order = bringup.Order{} // the wait for it would have no end
+			s.order = bringup.Order{} // the wait for it would have no end
 		}
 	}
-	if order.Until.IsZero() {
+	if s.order.Until.IsZero() {
 		return steps.Result{}, nil
 	}
-	return steps.Result{Requeue: order.Until.Sub(now)}, nil
+	return steps.Result{Requeue: max(s.order.Until.Sub(r.Clock.Now()), time.Millisecond)}, nil
 }
 
 func find(list []desired.Component, name string) *desired.Component {
@@ -219,11 +217,6 @@ func (s *reconcileState) startBlocked(c *desired.Component) bool {
 func (s *reconcileState) startsFormer(c *desired.Component) bool {
 	live := s.snapshot.Deployments[c.Slug]
 	return c.Descriptor.Python && live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(mainImage(live), c.Image)
-}
-
-// bringupOrder returns which components wait for the web server.
-func (s *reconcileState) bringupOrder(now time.Time) bringup.Order {
-	return bringup.For(s.desired.Components, s.snapshot, now)
 }
 
 // deployment returns the Deployment to apply for a component. An adopted Deployment keeps its spec, except the number

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
@@ -22,10 +23,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// decide decides which tasks run, and which changes to the components are allowed meanwhile.
+// decide decides which tasks run, which changes to the components are allowed meanwhile, and which component starts first.
 func (r *Reconciler) decide(_ context.Context, s *reconcileState) (steps.Result, error) {
 	decision := lifecycle.Decide(r.lifecycleInput(s))
 	s.decision = &decision
+	s.order = bringup.For(s.desired.Components, s.snapshot, r.Clock.Now())
 	if decision.Next.IsZero() {
 		return steps.Result{}, nil
 	}

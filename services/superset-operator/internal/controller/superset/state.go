@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
@@ -99,6 +100,8 @@ type reconcileState struct {
 	schedule *lifecycle.Schedule
 	// decision is nil if the tasks were not evaluated.
 	decision *lifecycle.Decision
+	// order holds which components wait for the web server; empty if none does any more.
+	order bringup.Order
 	// persisted reports whether this reconcile wrote the decision to the status.
 	persisted bool
 	// applied reports whether the whole spec was applied.

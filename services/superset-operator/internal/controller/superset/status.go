@@ -56,12 +56,11 @@ func (r *Reconciler) persist(ctx context.Context, s *reconcileState) (changed bo
 }
 
 func (r *Reconciler) ownedStatus(s *reconcileState) (v1alpha1.SupersetStatus, error) {
-	now := r.Clock.Now()
 	return status.For(status.Input{
 		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Decision: s.decision,
 		Generations: s.generations, Applied: s.applied, Intent: s.intent, Violations: s.violations,
 		Failed: s.failed, Incomplete: s.incomplete, Unattempted: s.unattempted,
-		Order: s.bringupOrder(now), Now: now,
+		Order: s.order, Now: r.Clock.Now(),
 	})
 }
 
