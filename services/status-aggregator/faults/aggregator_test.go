@@ -237,11 +237,11 @@ func (a *aggregator) holds() bool {
 	return !a.renewed.IsZero() && a.w.now().Sub(a.renewed) < lease.Duration-5*time.Second
 }
 
-func (a *aggregator) purge(r contract.Ref, upTo uint64, done func()) error {
+func (a *aggregator) purge(r contract.Ref, upTo model.Position, done func()) error {
 	if !a.w.busUp || a.streamGeneration != a.w.streamGeneration {
 		return nil // a resync repeats it
 	}
-	if m, ok := a.w.last[r.Name]; ok && m.sequence <= upTo {
+	if m, ok := a.w.last[r.Name]; ok && m.sequence <= upTo.Sequence {
 		delete(a.w.last, r.Name)
 	}
 	done()

@@ -139,7 +139,7 @@ func (r *run) check(expected map[string]conditions.Result, when string, without 
 	for name := range r.last {
 		if r.actual[name] == nil {
 			r.reportViolation("B1: %s the stream holds a word on %s, which is gone: place %d, read up to %d, known %d",
-				when, name, r.last[name].sequence, r.active.read, r.active.model.Get(ref(name)).LatestSequence())
+				when, name, r.last[name].sequence, r.active.read, r.active.model.LatestPosition(ref(name)).Sequence)
 		}
 	}
 }

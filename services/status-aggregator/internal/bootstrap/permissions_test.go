@@ -89,7 +89,7 @@ func TestAggregatorHasLeastPrivilege(t *testing.T) {
 		t.Errorf("drifts %v, error %v", drifts, err)
 	}
 	f.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: me, Instance: "pod"}, func() int64 { return 1 }).Run)
-	if err := ingester.PurgeTombstone(ref, 1, func() {}); err != nil {
+	if err := ingester.PurgeTombstone(ref, model.Position{Sequence: 1}, func() {}); err != nil {
 		t.Error(err)
 	}
 

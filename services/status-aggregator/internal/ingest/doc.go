@@ -12,5 +12,5 @@
 // counted and published to the dead-letter queue. It never blocks reading.
 //
 // [Ingest.PurgeTombstone] purges the observations of a deleted object from the stream, up to the
-// sequence that was read.
+// position that was read.
 package ingest

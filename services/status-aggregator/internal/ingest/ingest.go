@@ -69,7 +69,7 @@ type Ingest struct {
 func New(cfg Config) *Ingest {
 	i := &Ingest{cfg: cfg, lastHeartbeats: map[string]uint64{}}
 	i.deadLetters = newDeadLetterQueue(cfg.Bus, cfg.Metrics)
-	i.tombstones = newTombstonePurger(cfg.Bus, cfg.Metrics)
+	i.tombstones = newTombstonePurger(cfg.Bus, cfg.Metrics, cfg.Model.IsCurrent)
 	cfg.Bus.OnReconnect(i.reconnected)
 	return i
 }
@@ -88,20 +88,19 @@ func (i *Ingest) Start(ctx context.Context) error {
 
 // PurgeTombstone purges the observations of a deleted object from the stream in the background. A
 // tombstone of the operator expires by itself, but an operator that was removed before it
-// published one leaves its last observation forever. sequence is the stream sequence of the
-// newest observation received before the object was not found. Later observations, which may belong
-// to a successor, stay. done is called after the purge, and also if the permission for it is missing. It is not called if the
-// purge fails: then the caller must request it again.
-func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64, done func()) error {
+// published one leaves its last observation forever. upTo is the position of the newest observation received before the
+// object was not found. Later observations, which may belong to a successor, stay. A purge that fails is repeated. done is
+// called after the purge, and also if the permission for it is missing. It is not called if the stream was re-created.
+func (i *Ingest) PurgeTombstone(ref contract.Ref, upTo model.Position, done func()) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
-	if !ok || sequence == 0 {
+	if !ok || upTo.Sequence == 0 {
 		return nil
 	}
 	subject, err := contract.ObservationSubject(ref, kind.Observer)
 	if err != nil {
 		return err
 	}
-	i.tombstones.enqueue(subject, sequence, done)
+	i.tombstones.enqueue(subject, upTo, done)
 	return nil
 }
 

@@ -33,7 +33,6 @@ func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
 	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()
 	if recreated && streams[n] == contract.StreamObservations {
-		i.tombstones.restart() // first, so that no purge of the former stream removes what the new one has
 		i.cfg.Model.StreamRecreated()
 	}
 	i.cfg.OnRestart()

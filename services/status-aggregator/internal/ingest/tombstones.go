@@ -15,57 +15,53 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
 )
 
-// purgeTimeout bounds the purge of one subject.
-const purgeTimeout = 2 * time.Second
+const (
+	purgeTimeout    = 2 * time.Second // of one subject
+	minPurgeBackoff = time.Second
+	maxPurgeBackoff = time.Minute
+)
 
-// errOtherStream reports that the sequence belongs to an earlier state of the stream.
+// errOtherStream reports that the position belongs to a former generation of the stream.
 var errOtherStream = errors.New("the stream was re-created or reset")
 
-// tombstonePurger purges the observations of deleted objects in the background. It forgets a request that fails: the caller
-// keeps the object until done is called, and requests the purge again.
+// tombstonePurger purges the observations of deleted objects in the background, and repeats purges that fail.
 type tombstonePurger struct {
 	bus     Bus
 	metrics *metrics.Metrics
-	queue   workqueue.TypedInterface[purgeRequest]
+	// current reports whether a position belongs to the current generation of the stream.
+	current func(model.Position) bool
+	queue   workqueue.TypedRateLimitingInterface[purgeRequest]
 
-	mu               sync.Mutex
-	done             map[purgeRequest]func() // of the queued requests
-	streamGeneration int                     // of the stream: sequences of a previous generation are invalid
+	mu   sync.Mutex
+	done map[purgeRequest]func() // of the pending requests
 }
 
-// purgeRequest identifies the observations to purge: the subject, and the last sequence to purge.
+// purgeRequest identifies the observations to purge: the subject, and the position of the last one.
 type purgeRequest struct {
-	subject          string
-	sequence         uint64
-	streamGeneration int
+	subject string
+	upTo    model.Position
 }
 
-func newTombstonePurger(b Bus, m *metrics.Metrics) *tombstonePurger {
-	return &tombstonePurger{bus: b, metrics: m, queue: workqueue.NewTyped[purgeRequest](), done: map[purgeRequest]func(){}}
+func newTombstonePurger(b Bus, m *metrics.Metrics, current func(model.Position) bool) *tombstonePurger {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[purgeRequest](minPurgeBackoff, maxPurgeBackoff)
+	return &tombstonePurger{
+		bus: b, metrics: m, current: current,
+		queue: workqueue.NewTypedRateLimitingQueue(limiter), done: map[purgeRequest]func(){},
+	}
 }
 
-// restart begins a new stream generation after the stream was re-created or reset.
-func (s *tombstonePurger) restart() {
+// enqueue requests a purge, unless the same request is pending. done is called once the purge need not be requested again.
+func (s *tombstonePurger) enqueue(subject string, upTo model.Position, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.streamGeneration++
-}
-
-func (s *tombstonePurger) now() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streamGeneration
-}
-
-// enqueue requests a purge, unless the same request is queued. done is called once the purge need not be requested again.
-func (s *tombstonePurger) enqueue(subject string, sequence uint64, done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := purgeRequest{subject, sequence, s.streamGeneration}
+	r := purgeRequest{subject, upTo}
+	if _, pending := s.done[r]; !pending { // else it waits for its next attempt
+		s.queue.Add(r)
+	}
 	s.done[r] = done
-	s.queue.Add(r)
 }
 
 func (s *tombstonePurger) run(ctx context.Context) error {
@@ -75,32 +71,36 @@ func (s *tombstonePurger) run(ctx context.Context) error {
 		if ended || ctx.Err() != nil {
 			return nil
 		}
-		if done := s.take(r); done != nil { // else the same request was repeated and is complete
-			s.handle(ctx, r, done)
-		}
+		s.handle(ctx, r)
 		s.queue.Done(r)
 	}
 }
 
-// take removes a request from those that wait, so that a repetition during the purge is a new one.
+func (s *tombstonePurger) handle(ctx context.Context, r purgeRequest) {
+	err := s.purge(ctx, r)
+	outcome := s.outcome(err)
+	s.metrics.Purged.WithLabelValues(outcome).Inc()
+	if err != nil && s.queue.NumRequeues(r) == 0 {
+		logr.FromContextOrDiscard(ctx).Info("Failed to purge observations of deleted object", "subject", r.subject, "reason", err.Error())
+	}
+	switch outcome {
+	case outcomePurged, outcomeDenied:
+		s.take(r)()
+	case outcomeDropped:
+		s.take(r)
+	default:
+		s.queue.AddRateLimited(r)
+	}
+}
+
+// take removes a request from the pending ones and returns its function.
 func (s *tombstonePurger) take(r purgeRequest) func() {
+	s.queue.Forget(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	done := s.done[r]
 	delete(s.done, r)
 	return done
-}
-
-func (s *tombstonePurger) handle(ctx context.Context, r purgeRequest, done func()) {
-	err := s.purge(ctx, r)
-	outcome := s.outcome(err)
-	if outcome == outcomePurged || outcome == outcomeDenied {
-		s.finish(r, done)
-	}
-	s.metrics.Purged.WithLabelValues(outcome).Inc()
-	if err != nil {
-		logr.FromContextOrDiscard(ctx).Info("Failed to purge observations of deleted object", "subject", r.subject, "reason", err.Error())
-	}
 }
 
 func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
@@ -110,29 +110,21 @@ func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
 	if err != nil {
 		return fmt.Errorf("get stream info of %q: %w", contract.StreamObservations, err)
 	}
-	if r.streamGeneration != s.now() || stream.CachedInfo().State.LastSeq < r.sequence {
+	if !s.current(r.upTo) || stream.CachedInfo().State.LastSeq < r.upTo.Sequence {
 		return errOtherStream
 	}
 	// The sequence is that of the first message to keep.
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(r.subject), jetstream.WithPurgeSequence(r.sequence+1)); err != nil {
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(r.subject), jetstream.WithPurgeSequence(r.upTo.Sequence+1)); err != nil {
 		return fmt.Errorf("purge %q: %w", r.subject, err)
 	}
 	return nil
 }
 
-// finish calls done, unless the sequence has become invalid.
-func (s *tombstonePurger) finish(r purgeRequest, done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.streamGeneration == s.streamGeneration {
-		done()
-	}
-}
-
 // Outcomes of a purge after which it is not repeated. Without the permission it would never succeed, and keep the object.
 const (
-	outcomePurged = "purged"
-	outcomeDenied = "denied"
+	outcomePurged  = "purged"
+	outcomeDenied  = "denied"
+	outcomeDropped = "dropped" // the caller requests it again for the current stream if the object is still missing
 )
 
 func (s *tombstonePurger) outcome(err error) string {
@@ -140,7 +132,7 @@ func (s *tombstonePurger) outcome(err error) string {
 	case err == nil:
 		return outcomePurged
 	case errors.Is(err, errOtherStream):
-		return "dropped"
+		return outcomeDropped
 	case s.bus.Denied(purgeSubject):
 		return outcomeDenied
 	default:

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
 )
 
 const subject = "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"
@@ -28,6 +29,7 @@ type purgerEnv struct {
 	conn       *bus.Conn
 	tombstones *tombstonePurger
 	metrics    *metrics.Metrics
+	model      *model.Store
 	done       atomic.Int32
 }
 
@@ -45,7 +47,8 @@ func newPurgerEnv(t *testing.T, options ...natstest.Option) *purgerEnv {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &purgerEnv{t: t, conn: conn, tombstones: newTombstonePurger(conn, m), metrics: m}
+	store := model.NewStore()
+	b := &purgerEnv{t: t, conn: conn, tombstones: newTombstonePurger(conn, m, store.IsCurrent), metrics: m, model: store}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.tombstones.run(ctx) }()
@@ -69,7 +72,7 @@ func (b *purgerEnv) store(body string) uint64 {
 }
 
 func (b *purgerEnv) enqueue(sequence uint64) {
-	b.tombstones.enqueue(subject, sequence, func() { b.done.Add(1) })
+	b.tombstones.enqueue(subject, model.Position{Sequence: sequence}, func() { b.done.Add(1) })
 }
 
 // last returns the body of the subject's message; empty for none.
@@ -135,25 +138,42 @@ func TestTombstonePurger(t *testing.T) {
 	})
 }
 
+// The stream is re-created between the read of a position and the request, and has more messages than the former one.
 func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
-	s := newTombstonePurger(nil, nil)
-	done := func() { t.Error("a purge that was not made is done") }
-	s.enqueue(subject, 1, done)
-	s.restart()
-	r, _ := s.queue.Get()
-	if r.streamGeneration == s.now() {
-		t.Error("a tombstone of a former stream is purged in the current one")
+	b := newPurgerEnv(t)
+	b.model.StreamRecreated()
+	b.enqueue(b.store("of a successor"))
+	b.want("dropped", "of a successor", 0)
+}
+
+func TestTombstonePurgerRepeatsFailedPurge(t *testing.T) {
+	b := newPurgerEnv(t)
+	js := b.conn.JetStream()
+	if err := js.DeleteStream(t.Context(), contract.StreamObservations); err != nil {
+		t.Fatal(err)
 	}
-	s.finish(r, s.take(r))
+	b.enqueue(1)
+	expect.Eventually(t, expect.Long, func() error {
+		if n := b.tombstones.queue.NumRequeues(purgeRequest{subject, model.Position{Sequence: 1}}); n == 0 {
+			return errors.New("the failed purge is not repeated")
+		}
+		return nil
+	})
+	if err := bus.Bootstrap(t.Context(), js, bus.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	b.store("old")
+	b.want("purged", "", 1)
 }
 
 // A resync requests all pending purges again.
 func TestTombstonePurgerKeepsEachRequestOnce(t *testing.T) {
-	s := newTombstonePurger(nil, nil)
+	s := newTombstonePurger(nil, nil, nil)
+	t.Cleanup(s.queue.ShutDown)
 	const objects = 10_000
 	for range 3 {
 		for n := range objects {
-			s.enqueue(subject, uint64(n), func() {})
+			s.enqueue(subject, model.Position{Sequence: uint64(n)}, func() {})
 		}
 	}
 	if n := s.queue.Len(); n != objects {

@@ -132,8 +132,8 @@ func (o Object) Prune(uid, resourceVersion string) Object {
 	})}
 }
 
-// LatestSequence returns the stream sequence of the latest observation of the name; 0 if there is none.
-func (o Object) LatestSequence() uint64 {
+// latestSequence returns the stream sequence of the latest observation of the name; 0 if there is none.
+func (o Object) latestSequence() uint64 {
 	var latest uint64
 	for _, in := range o.incarnations {
 		latest = max(latest, in.Latest.StreamSequence)
@@ -141,8 +141,8 @@ func (o Object) LatestSequence() uint64 {
 	return latest
 }
 
-// SequenceOf returns the stream sequence of the latest observation of one incarnation; 0 if there is none.
-func (o Object) SequenceOf(uid string) uint64 {
+// sequenceOf returns the stream sequence of the latest observation of one incarnation; 0 if there is none.
+func (o Object) sequenceOf(uid string) uint64 {
 	for _, in := range o.incarnations {
 		if in.UID == uid {
 			return in.Latest.StreamSequence
@@ -151,8 +151,8 @@ func (o Object) SequenceOf(uid string) uint64 {
 	return 0
 }
 
-// After returns the object without the incarnations whose observations all have sequences up to place.
-func (o Object) After(sequence uint64) Object {
+// after returns the object without the incarnations whose observations all have sequences up to the given one.
+func (o Object) after(sequence uint64) Object {
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
 		return in.Latest.StreamSequence <= sequence
 	})}

@@ -194,19 +194,38 @@ func TestDeleteUpToKeepsLaterMessages(t *testing.T) {
 	s := NewStore()
 	ref := contract.Ref{Name: "a"}
 	s.Merge(ref, received("old", 1, 1, 7))
-	sequence := s.Get(ref).LatestSequence()
-	if s.Get(ref).SequenceOf("old") != sequence || s.Get(ref).SequenceOf("new") != 0 {
-		t.Errorf("places %d and %d, want %d and none", s.Get(ref).SequenceOf("old"), s.Get(ref).SequenceOf("new"), sequence)
+	position := s.LatestPosition(ref)
+	if former, successor := s.PositionOf(ref, "old"), s.PositionOf(ref, "new"); former != position || successor.Sequence != 0 {
+		t.Errorf("positions %v and %v, want %v and none", former, successor, position)
 	}
 	s.Merge(ref, received("new", 1, 1, 8))
-	s.DeleteUpTo(ref, sequence)
+	s.DeleteUpTo(ref, position)
 	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
 		t.Error("the deleted incarnation still exists")
 	}
 	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
 		t.Error("later messages were lost")
 	}
-	if s.DeleteUpTo(ref, 8); s.Len() != 0 || len(s.Refs()) != 0 {
+	if s.DeleteUpTo(ref, Position{Sequence: 8}); s.Len() != 0 || len(s.Refs()) != 0 {
 		t.Errorf("%v are still there", s.Refs())
+	}
+}
+
+func TestDeleteUpToIgnoresPositionsOfFormerStream(t *testing.T) {
+	s := NewStore()
+	ref := contract.Ref{Name: "a"}
+	s.Merge(ref, received("old", 1, 1, 7))
+	position := s.LatestPosition(ref)
+	s.StreamRecreated()
+	s.Merge(ref, received("new", 1, 1, 3))
+	if s.DeleteUpTo(ref, position); s.PositionOf(ref, "new") != (Position{1, 3}) {
+		t.Errorf("the observation of the new stream was dropped: position %v", s.PositionOf(ref, "new"))
+	}
+	s.DeleteFormer(ref)
+	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
+		t.Error("the observation of the former stream still exists")
+	}
+	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
+		t.Error("the observation of the new stream was dropped as one of the former stream")
 	}
 }

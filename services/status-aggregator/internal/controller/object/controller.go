@@ -45,9 +45,9 @@ type Config struct {
 	// Permitted reports whether this process may write: it is the leader, has caught up with
 	// the bus and holds the Lease. When this becomes true, the caller enqueues all objects.
 	Permitted func() bool
-	// PurgeTombstone removes the observations of a deleted object up to a stream sequence, asynchronously. It calls done
-	// unless that failed.
-	PurgeTombstone func(ref contract.Ref, upTo uint64, done func()) error
+	// PurgeTombstone removes the observations of a deleted object up to a position, asynchronously. It calls done unless the
+	// position belongs to a former generation of the stream.
+	PurgeTombstone func(ref contract.Ref, upTo model.Position, done func()) error
 	Clock          clock.PassiveClock
 	Metrics        *metrics.Metrics
 	Workers        int

@@ -10,13 +10,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 )
 
-// reconcileDelete publishes the deletion of the object. received is the stream sequence of its latest
+// reconcileDelete publishes the deletion of the object. received is the position of its latest
 // observation before the API server returned not found. The model keeps the observations until they are purged from the
-// stream, so that a resync repeats a purge that failed.
-func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received uint64) error {
+// stream, so that a resync repeats a purge that was dropped.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received model.Position) error {
 	record, err := r.cfg.History.Load(ctx, s.ref)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, rec
 		logr.FromContextOrDiscard(ctx).Info("Object was deleted", "object", s.ref.String(), "uid", uid)
 	}
 	r.deleteIncarnation(s.ref)
-	r.cfg.Model.DeleteUpTo(s.ref, 0) // those of a previous stream
+	r.cfg.Model.DeleteFormer(s.ref)
 	return r.cfg.PurgeTombstone(s.ref, received, func() { r.cfg.Model.DeleteUpTo(s.ref, received) })
 }
 
@@ -60,11 +61,11 @@ func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Resu
 	if err := r.cfg.History.PublishDeleted(ctx, s.ref, !complete); err != nil {
 		return steps.Result{}, err
 	}
-	sequence := r.cfg.Model.Get(s.ref).SequenceOf(formerUID)
+	position := r.cfg.Model.PositionOf(s.ref, formerUID)
 	r.deleteIncarnation(s.ref)
 	r.cfg.Model.Forget(s.ref, formerUID)
 	// If this fails, the successor's next observation replaces the former one in the stream.
-	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, sequence, func() {})
+	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, position, func() {})
 }
 
 // publishLastPhases publishes the phase changes in the last state of a previous incarnation. It

@@ -18,9 +18,15 @@ import (
 )
 
 // emptyCluster has no objects.
-type emptyCluster struct{ Reader }
+type emptyCluster struct {
+	Reader
+	onGet func()
+}
 
-func (emptyCluster) Get(context.Context, registry.Kind, contract.Ref) (observe.Object, error) {
+func (c emptyCluster) Get(context.Context, registry.Kind, contract.Ref) (observe.Object, error) {
+	if c.onGet != nil {
+		c.onGet()
+	}
 	return observe.Object{}, observe.ErrNotFound
 }
 
@@ -35,8 +41,9 @@ func (emptyHistory) Load(context.Context, contract.Ref) (*history.Record, error)
 
 func (emptyHistory) Delete(context.Context, contract.Ref, bool) error { return nil }
 
-// Each resync enqueues the objects of the model. A deleted object stays there until the bus has no observation of it.
-func TestResyncRepeatsFailedPurge(t *testing.T) {
+// newDeleteReconciler returns a reconciler of a cluster without objects.
+func newDeleteReconciler(t *testing.T, store *model.Store, cluster emptyCluster, purge func(contract.Ref, model.Position, func())) *Reconciler {
+	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -45,25 +52,37 @@ func TestResyncRepeatsFailedPurge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return New(Config{
+		Kinds: kinds, Model: store, Reader: cluster, History: emptyHistory{}, Permitted: func() bool { return true },
+		PurgeTombstone: func(ref contract.Ref, upTo model.Position, done func()) error {
+			purge(ref, upTo, done)
+			return nil
+		},
+		Clock: clocktesting.NewFakePassiveClock(now), Metrics: m,
+	})
+}
+
+var deletedRef = contract.Ref{Cluster: "prod", Namespace: "n", Kind: contract.Superset, Name: "a"}
+
+func receivedAt(uid string, sequence uint64) model.Received {
+	return model.Received{Observation: contract.Observation{Object: contract.Object{UID: uid}, Epoch: 1, Seq: 1}, StreamSequence: sequence}
+}
+
+// Each resync enqueues the objects of the model. A deleted object stays there until the bus has no observation of it.
+func TestResyncRepeatsFailedPurge(t *testing.T) {
 	type purge struct {
 		Name string
 		UpTo uint64
 	}
 	var purges []purge
 	fails, store := true, model.NewStore()
-	r := New(Config{
-		Kinds: kinds, Model: store, Reader: emptyCluster{}, History: emptyHistory{}, Permitted: func() bool { return true },
-		PurgeTombstone: func(ref contract.Ref, upTo uint64, done func()) error {
-			purges = append(purges, purge{ref.Name, upTo})
-			if !fails {
-				done()
-			}
-			return nil
-		},
-		Clock: clocktesting.NewFakePassiveClock(now), Metrics: m,
+	r := newDeleteReconciler(t, store, emptyCluster{}, func(ref contract.Ref, upTo model.Position, done func()) {
+		purges = append(purges, purge{ref.Name, upTo.Sequence})
+		if !fails {
+			done()
+		}
 	})
-	ref := contract.Ref{Cluster: "prod", Namespace: "n", Kind: contract.Superset, Name: "a"}
-	store.Merge(ref, model.Received{Observation: contract.Observation{Object: contract.Object{UID: "uid"}, Epoch: 1, Seq: 1}, StreamSequence: 7})
+	store.Merge(deletedRef, receivedAt("uid", 7))
 	resync := func() {
 		t.Helper()
 		for _, ref := range store.Refs() {
@@ -81,5 +100,27 @@ func TestResyncRepeatsFailedPurge(t *testing.T) {
 	}
 	if n := store.Len(); n != 0 {
 		t.Errorf("the model has %d objects after the purge, want none", n)
+	}
+}
+
+// The stream is re-created while the API server is queried: the position that was read before names other messages now.
+func TestDeletionKeepsObservationsOfNewStream(t *testing.T) {
+	store := model.NewStore()
+	cluster := emptyCluster{onGet: func() {
+		store.StreamRecreated()
+		store.Merge(deletedRef, receivedAt("successor", 3))
+	}}
+	r := newDeleteReconciler(t, store, cluster, func(_ contract.Ref, upTo model.Position, done func()) {
+		if store.IsCurrent(upTo) {
+			t.Errorf("position %v, which was read before, belongs to the new stream", upTo)
+		}
+		done()
+	})
+	store.Merge(deletedRef, receivedAt("uid", 7))
+	if _, err := r.Reconcile(t.Context(), deletedRef); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := store.Get(deletedRef).Pick("successor", nil); !ok {
+		t.Error("the observation of the successor was dropped")
 	}
 }

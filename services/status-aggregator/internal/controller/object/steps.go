@@ -59,7 +59,7 @@ func (r *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, 
 
 // load reads the object and its entry, and publishes the pending events of the entry.
 func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	received := r.cfg.Model.Get(s.ref).LatestSequence() // must precede Get, so that an observation of a successor is kept
+	received := r.cfg.Model.LatestPosition(s.ref) // must precede Get, so that an observation of a successor is kept
 	live, err := r.cfg.Reader.Get(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound):
