@@ -210,7 +210,11 @@ func quoted(s string) string {
 func (c *Conn) lastEpoch(filter string) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
 	defer cancel()
-	last, err := c.lastObservation(ctx, filter)
+	stream, err := c.js.Stream(ctx, contract.StreamObservations)
+	if err != nil {
+		return 0, fmt.Errorf("get stream info: %w", err)
+	}
+	last, err := lastObservation(ctx, stream, filter)
 	if err != nil || last.Sequence == 0 {
 		return 0, err
 	}
@@ -222,20 +226,9 @@ func (c *Conn) lastEpoch(filter string) (int64, error) {
 	return obs.Epoch, nil
 }
 
-// lastSequence returns the sequence of the newest observation that matches the filter, or 0
-// when there is none.
-func (c *Conn) lastSequence(ctx context.Context, filter string) (uint64, error) {
-	last, err := c.lastObservation(ctx, filter)
-	return last.Sequence, err
-}
-
 // lastObservation returns the newest message that matches the filter, or a zero value when
 // there is none. An observer has no permission for a request that is less specific.
-func (c *Conn) lastObservation(ctx context.Context, filter string) (jetstream.RawStreamMsg, error) {
-	stream, err := c.js.Stream(ctx, contract.StreamObservations)
-	if err != nil {
-		return jetstream.RawStreamMsg{}, fmt.Errorf("get stream info: %w", err)
-	}
+func lastObservation(ctx context.Context, stream jetstream.Stream, filter string) (jetstream.RawStreamMsg, error) {
 	m, err := stream.GetLastMsgForSubject(ctx, filter)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):

@@ -39,9 +39,6 @@ func TestLastEpochDistinguishesFailureFromEmptyStream(t *testing.T) {
 			if epoch, err := c.lastEpoch(filter); epoch != 0 || (err != nil) != tc.failed {
 				t.Errorf("epoch is %d with error %v", epoch, err)
 			}
-			if sequence, err := c.lastSequence(t.Context(), filter); sequence != 0 || (err != nil) != tc.failed {
-				t.Errorf("sequence is %d with error %v", sequence, err)
-			}
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/epoch"
@@ -58,8 +59,8 @@ func NewObservationPublisher(p *Publisher, cluster string, observer contract.Obs
 	o := &ObservationPublisher{p: p, cluster: cluster, observer: observer, objects: map[string]*observed{}}
 	o.epoch = epoch.New(cluster, observer.Name, start, p.conn.lastEpoch, p.conn.cfg.Clock, p.conn.log)
 	if filter := o.epoch.Filter(); filter != "" {
-		p.streams.Own(contract.StreamObservations, func(ctx context.Context) (bool, error) {
-			return o.missing(ctx, filter)
+		p.stream.Own(func(ctx context.Context, stream jetstream.Stream) (bool, error) {
+			return o.missing(ctx, stream, filter)
 		})
 	}
 	p.OnReset(o.republishAll)
@@ -238,7 +239,7 @@ func (o *ObservationPublisher) acknowledged(subject string, last *observed, cove
 
 // missing reports whether the stream lacks the newest acknowledged observation and any later one.
 // It expects no tombstones: they expire, and readers purge them.
-func (o *ObservationPublisher) missing(ctx context.Context, filter string) (bool, error) {
+func (o *ObservationPublisher) missing(ctx context.Context, stream jetstream.Stream, filter string) (bool, error) {
 	var want uint64
 	o.mu.Lock()
 	for _, last := range o.objects {
@@ -250,8 +251,8 @@ func (o *ObservationPublisher) missing(ctx context.Context, filter string) (bool
 	if want == 0 {
 		return false, nil
 	}
-	got, err := o.p.conn.lastSequence(ctx, filter)
-	return err == nil && got < want, err
+	last, err := lastObservation(ctx, stream, filter)
+	return err == nil && last.Sequence < want, err
 }
 
 // sameObservation reports whether two observations describe the same state of the object.

@@ -24,7 +24,7 @@ const (
 	streamRecheck      = time.Second // after a failed check
 )
 
-// Publisher sends the newest message of each subject in the background: one at a
+// Publisher sends the newest message of each subject to the stream of observations, in the background: one at a
 // time for each subject, repeatedly until the stream has acknowledged it or a newer
 // one has been offered. It holds entries only for subjects with a message to send.
 type Publisher struct {
@@ -32,7 +32,7 @@ type Publisher struct {
 	log        logr.Logger
 	checkEvery time.Duration
 	wakeup     chan struct{}
-	streams    *streamreset.Monitor
+	stream     *streamreset.Monitor
 
 	mu       sync.Mutex
 	entries  map[string]*entry
@@ -53,19 +53,13 @@ type entry struct {
 	build    func() (Message, error) // the newest offer, not built yet
 	message  *Message                // built, not acknowledged
 	sending  bool
-	waiting  bool // in ready or in later
+	waiting  bool // in ready or in delayed
 	failures int
 	due      time.Time
 }
 
 // PublisherOption changes a [Publisher].
 type PublisherOption func(*Publisher)
-
-// WithStreams names the streams whose reset makes the publisher call OnReset; the
-// default is the stream of observations.
-func WithStreams(names ...string) PublisherOption {
-	return func(p *Publisher) { p.streams = streamreset.New(names) }
-}
 
 // WithStreamCheck sets the interval of the checks that detect a re-created stream while
 // nothing is published. After a reconnect the publisher checks at once.
@@ -80,7 +74,7 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 		log:        conn.log.WithName("publisher"),
 		checkEvery: streamCheckEvery,
 		wakeup:     make(chan struct{}, 1),
-		streams:    streamreset.New([]string{contract.StreamObservations}),
+		stream:     streamreset.New(contract.StreamObservations),
 		entries:    map[string]*entry{},
 	}
 	for _, o := range opts {
@@ -166,7 +160,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 
 	for ctx.Err() == nil {
 		if p.consumeCheck(clk.Now()) {
-			p.checkStreams(ctx)
+			p.checkStream(ctx)
 		}
 		e, wait := p.next(clk.Now())
 		if e != nil {
@@ -280,7 +274,7 @@ func (p *Publisher) consumeCheck(now time.Time) bool {
 	defer p.mu.Unlock()
 	if n := p.conn.nc.Stats().Reconnects; n != p.checked {
 		p.checked, p.checkDue = n, true
-		p.streams.Suspect()
+		p.stream.Suspect()
 	}
 	due := p.checkDue || (!p.recheck.IsZero() && !now.Before(p.recheck))
 	if due {

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/streamreset"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // Backoff between attempts: doubled from minBackoff to maxBackoff, each time shortened by
@@ -56,7 +57,7 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		p.handleBuildError(e, err)
 		return
 	}
-	before := p.streams.Mark()
+	before := p.stream.Mark()
 	// Wait for the acknowledgment of an in-flight message even if Run ends.
 	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
@@ -69,8 +70,8 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		message.acked(ack.Sequence)
 	}
 	p.handleAck(e)
-	if !ack.Duplicate && p.streams.Regressed(before, ack) {
-		p.countReset(ack.Stream)
+	if !ack.Duplicate && p.stream.Regressed(before, ack) {
+		p.countReset()
 		p.republish()
 	}
 }
@@ -136,7 +137,7 @@ func (p *Publisher) handlePublishError(e *entry, m Message, err error) {
 		p.log.V(1).Info("Failed to publish message, retrying", "subject", e.subject, "cause", err.Error())
 	}
 	if outcome == outcomeNoStream {
-		p.streams.Suspect() // it may return from a backup
+		p.stream.Suspect() // it may return from a backup
 	}
 	var api *jetstream.APIError
 	p.finish(e, func(now time.Time) {
@@ -162,7 +163,7 @@ func (p *Publisher) delay(e *entry, now time.Time) {
 	p.delayed = append(p.delayed, e)
 }
 
-// finish ends an attempt: settle updates the entry, and finish then queues it again or,
+// finish ends an attempt: update updates the entry, and finish then queues it again or,
 // if it has nothing left to send, removes it.
 func (p *Publisher) finish(e *entry, update func(now time.Time)) {
 	now := p.conn.cfg.Clock.Now()
@@ -180,26 +181,24 @@ func (p *Publisher) finish(e *entry, update func(now time.Time)) {
 	p.notify()
 }
 
-// checkStreams checks whether the streams are still those that stored our messages.
-func (p *Publisher) checkStreams(ctx context.Context) {
+// checkStream checks whether the stream is still the one that stored our messages.
+func (p *Publisher) checkStream(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamCheckTimeout)
 	defer cancel()
-	for _, name := range p.streams.Names {
-		result, err := p.streams.Check(ctx, p.conn.js, name)
-		if err != nil {
-			p.log.V(1).Info("Failed to check stream", "stream", name, "cause", err.Error())
-			p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
-		}
-		switch result {
-		case streamreset.Intact:
-			continue
-		case streamreset.Missing: // not counted, since the alert is about resets
-			p.log.Info("Newest message is missing in the stream, publishing all messages again", "stream", name)
-		case streamreset.Reset:
-			p.countReset(name)
-		}
-		p.republish()
+	result, err := p.stream.Check(ctx, p.conn.js)
+	if err != nil {
+		p.log.V(1).Info("Failed to check stream", "stream", contract.StreamObservations, "cause", err.Error())
+		p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
 	}
+	switch result {
+	case streamreset.Intact:
+		return
+	case streamreset.Missing: // not counted, since the alert is about resets
+		p.log.Info("Newest message is missing in the stream, publishing all messages again", "stream", contract.StreamObservations)
+	case streamreset.Reset:
+		p.countReset()
+	}
+	p.republish()
 }
 
 func (p *Publisher) scheduleCheck(at time.Time) {
@@ -208,9 +207,9 @@ func (p *Publisher) scheduleCheck(at time.Time) {
 	p.recheck = at
 }
 
-func (p *Publisher) countReset(stream string) {
+func (p *Publisher) countReset() {
 	p.conn.metrics.Resets.Inc()
-	p.log.Info("Stream was reset, publishing all messages again", "stream", stream)
+	p.log.Info("Stream was reset, publishing all messages again", "stream", contract.StreamObservations)
 }
 
 // republish calls the functions of OnReset, which offer their whole state again.

@@ -4,7 +4,6 @@ package streamreset
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,13 +15,13 @@ import (
 // is lower than one that it acknowledged to us. Other publishers' messages can hide
 // that, so it also asks the sources of our messages; see [Monitor.Own].
 type Monitor struct {
-	Names []string // of the streams
+	name string // of the stream
 
 	mu        sync.Mutex
-	created   map[string]time.Time
-	heads     map[string]uint64 // greatest sequence acknowledged or seen
-	own       map[string][]func(context.Context) (bool, error)
-	suspected map[string]uint64 // heads when a reset was first suspected since the last check
+	created   time.Time // of the stream; zero while unknown
+	head      uint64    // greatest sequence acknowledged or seen
+	own       []func(context.Context, jetstream.Stream) (bool, error)
+	suspected uint64 // head when a reset was first suspected since the last check; 0 if none was
 	resets    int
 }
 
@@ -40,37 +39,27 @@ const (
 
 // State is the state of the monitor before a publish.
 type State struct {
-	heads  map[string]uint64
+	head   uint64
 	resets int
 }
 
-// New returns a Monitor of the named streams.
-func New(names []string) *Monitor {
-	return &Monitor{
-		Names:     slices.Clone(names),
-		created:   map[string]time.Time{},
-		heads:     map[string]uint64{},
-		own:       map[string][]func(context.Context) (bool, error){},
-		suspected: map[string]uint64{},
-	}
-}
+// New returns a Monitor of a stream.
+func New(name string) *Monitor { return &Monitor{name: name} }
 
-// Own adds a source of our messages in a stream; missing reports whether its newest one is missing.
-func (m *Monitor) Own(stream string, missing func(context.Context) (bool, error)) {
+// Own adds a source of our messages in the stream; missing reports whether its newest one is missing.
+func (m *Monitor) Own(missing func(context.Context, jetstream.Stream) (bool, error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.own[stream] = append(m.own[stream], missing)
+	m.own = append(m.own, missing)
 }
 
-// Suspect records that the streams may have been reset. A message that is acknowledged before
+// Suspect records that the stream may have been reset. A message that is acknowledged before
 // the next check hides whether earlier ones are lost, so that check then assumes it.
 func (m *Monitor) Suspect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, name := range m.Names {
-		if _, ok := m.suspected[name]; !ok {
-			m.suspected[name] = m.heads[name]
-		}
+	if m.suspected == 0 {
+		m.suspected = m.head
 	}
 }
 
@@ -78,7 +67,7 @@ func (m *Monitor) Suspect() {
 func (m *Monitor) Mark() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return State{heads: maps.Clone(m.heads), resets: m.resets}
+	return State{head: m.head, resets: m.resets}
 }
 
 // Regressed records an acknowledgment. It reports, once for each reset, whether a message
@@ -86,41 +75,41 @@ func (m *Monitor) Mark() State {
 func (m *Monitor) Regressed(before State, ack *jetstream.PubAck) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.Names, ack.Stream) {
+	if ack.Stream != m.name {
 		return false
 	}
-	if ack.Sequence > before.heads[ack.Stream] || before.resets != m.resets {
-		m.heads[ack.Stream] = max(m.heads[ack.Stream], ack.Sequence)
+	if ack.Sequence > before.head || before.resets != m.resets {
+		m.head = max(m.head, ack.Sequence)
 		return false
 	}
-	m.recordReset(ack.Stream, ack.Sequence)
-	delete(m.created, ack.Stream) // the next check records it
+	m.recordReset(ack.Sequence)
+	m.created = time.Time{} // the next check records it
 	return true
 }
 
-// Check compares a stream with its recorded state. It detects a reset also if it cannot read our newest message.
-func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string) (Result, error) {
+// Check compares the stream with its recorded state. It detects a reset also if it cannot read our newest message.
+func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream) (Result, error) {
 	before := m.Mark() // later acknowledgments may be ahead of the reply
-	stream, err := js.Stream(ctx, name)
+	stream, err := js.Stream(ctx, m.name)
 	if err != nil {
 		m.Suspect()
-		return Intact, fmt.Errorf("get stream info %q: %w", name, err)
+		return Intact, fmt.Errorf("get stream info %q: %w", m.name, err)
 	}
-	missing, err := m.missing(ctx, name)
+	missing, err := m.missing(ctx, stream)
 	if err != nil {
 		m.Suspect()
-		err = fmt.Errorf("get own newest message in %q: %w", name, err)
+		err = fmt.Errorf("get own newest message in %q: %w", m.name, err)
 	}
 	return m.compare(before, stream.CachedInfo(), missing, err == nil), err
 }
 
-// missing asks the sources of a stream.
-func (m *Monitor) missing(ctx context.Context, name string) (bool, error) {
+// missing asks the sources.
+func (m *Monitor) missing(ctx context.Context, stream jetstream.Stream) (bool, error) {
 	m.mu.Lock()
-	own := slices.Clone(m.own[name])
+	own := slices.Clone(m.own)
 	m.mu.Unlock()
 	for _, f := range own {
-		if missing, err := f(ctx); missing || err != nil {
+		if missing, err := f(ctx, stream); missing || err != nil {
 			return missing, err
 		}
 	}
@@ -131,28 +120,26 @@ func (m *Monitor) missing(ctx context.Context, name string) (bool, error) {
 func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing, known bool) Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := info.Config.Name
-	created, seen := m.created[name]
-	m.created[name] = info.Created
-	head := m.suspected[name]
+	created := m.created
+	m.created = info.Created
 	result := Intact
 	switch {
 	case before.resets != m.resets:
-	case seen && !created.Equal(info.Created), info.State.LastSeq < before.heads[name]:
+	case !created.IsZero() && !created.Equal(info.Created), info.State.LastSeq < before.head:
 		result = Reset
 	case !known:
 		return Intact
-	case missing, len(m.own[name]) > 0 && head > 0 && head < m.heads[name]:
+	case missing, len(m.own) > 0 && m.suspected > 0 && m.suspected < m.head:
 		result = Missing
 	}
-	delete(m.suspected, name)
+	m.suspected = 0
 	if result != Intact {
-		m.recordReset(name, info.State.LastSeq)
+		m.recordReset(info.State.LastSeq)
 	}
 	return result
 }
 
-func (m *Monitor) recordReset(name string, head uint64) {
+func (m *Monitor) recordReset(head uint64) {
 	m.resets++
-	m.heads[name] = head
+	m.head = head
 }

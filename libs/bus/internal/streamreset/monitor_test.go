@@ -22,7 +22,7 @@ func TestCheckAssumesLossAfterSuspicion(t *testing.T) {
 		"a failed check": {func(t *testing.T, m *Monitor, js jetstream.JetStream, fail func(error)) {
 			t.Helper()
 			fail(errors.New("no reply"))
-			if _, err := m.Check(t.Context(), js, "BOATS"); err == nil {
+			if _, err := m.Check(t.Context(), js); err == nil {
 				t.Error("the check did not fail")
 			}
 			fail(nil)
@@ -31,14 +31,14 @@ func TestCheckAssumesLossAfterSuspicion(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			js := boats(t)
-			m := New([]string{"BOATS"})
+			m := New("BOATS")
 			var failure error
-			m.Own("BOATS", func(context.Context) (bool, error) { return false, failure })
+			m.Own(func(context.Context, jetstream.Stream) (bool, error) { return false, failure })
 			m.Regressed(m.Mark(), send(t, js))
 			tc.suspect(t, m, js, func(err error) { failure = err })
 			m.Regressed(m.Mark(), send(t, js))
 			for i, want := range []Result{tc.want, Intact} {
-				if got, err := m.Check(t.Context(), js, "BOATS"); err != nil || got != want {
+				if got, err := m.Check(t.Context(), js); err != nil || got != want {
 					t.Errorf("check %d: got %v, %v; want %v", i, got, err, want)
 				}
 			}
@@ -49,9 +49,9 @@ func TestCheckAssumesLossAfterSuspicion(t *testing.T) {
 // An observer without the permission to read its newest message still detects that the stream was re-created.
 func TestCheckDetectsResetWithoutOwnMessage(t *testing.T) {
 	js := boats(t)
-	m := New([]string{"BOATS"})
-	m.Own("BOATS", func(context.Context) (bool, error) { return false, errors.New("no reply") })
-	if got, err := m.Check(t.Context(), js, "BOATS"); got != Intact || err == nil {
+	m := New("BOATS")
+	m.Own(func(context.Context, jetstream.Stream) (bool, error) { return false, errors.New("no reply") })
+	if got, err := m.Check(t.Context(), js); got != Intact || err == nil {
 		t.Errorf("got %v, %v; want %v and an error", got, err, Intact)
 	}
 	m.Regressed(m.Mark(), send(t, js))
@@ -60,7 +60,7 @@ func TestCheckDetectsResetWithoutOwnMessage(t *testing.T) {
 	}
 	create(t, js)
 	for i, want := range []Result{Reset, Intact} {
-		if got, err := m.Check(t.Context(), js, "BOATS"); got != want || err == nil {
+		if got, err := m.Check(t.Context(), js); got != want || err == nil {
 			t.Errorf("check %d: got %v, %v; want %v and an error", i, got, err, want)
 		}
 	}
