@@ -38,10 +38,8 @@ type Delivery struct {
 	Sequence uint64
 	Time     time.Time // when the stream stored it
 	// Deleted is true for a marker that the server left in place of an expired or
-	// removed message; Data is empty then and Reason is the cause (MaxAge, Purge, Remove).
-	// Streams of earlier releases have them.
+	// removed message; Data is empty then. Streams of earlier releases have them.
 	Deleted bool
-	Reason  string
 	// Snapshot is true until OnSnapshot.
 	Snapshot bool
 }
@@ -250,8 +248,8 @@ func delivery(m jetstream.Msg, meta *jetstream.MsgMetadata, snapshot bool) Deliv
 		Time:     meta.Timestamp,
 		Snapshot: snapshot,
 	}
-	if reason := m.Headers().Get(headerMarkerReason); reason != "" {
-		d.Deleted, d.Reason, d.Data = true, reason, nil
+	if m.Headers().Get(headerMarkerReason) != "" {
+		d.Deleted, d.Data = true, nil
 	}
 	return d
 }
