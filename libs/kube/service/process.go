@@ -86,7 +86,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	if busRun != nil {
 		p.atExit(busRun.close)
-		rt.Bus, rt.Publisher, rt.Observations = busRun.conn, busRun.publisher, busRun.observations
+		rt.Bus, rt.Observations = busRun.conn, busRun.observations
 	}
 	if !api.wait(ctx, p.log) || !prerequisites.wait(ctx, p.log) {
 		return nil // stopped by a signal

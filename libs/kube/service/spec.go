@@ -57,10 +57,9 @@ type Runtime struct {
 	ctrl.Manager
 	Options Options
 	Log     logr.Logger
-	// Bus, Publisher and Observations are nil when no bus is configured.
+	// Bus and Observations are nil when no bus is configured.
 	// The methods of a nil *bus.ObservationPublisher do nothing.
 	Bus          *bus.Conn
-	Publisher    *bus.Publisher
 	Observations *bus.ObservationPublisher
 	Clock        clock.WithTicker
 	// Instance names this process: the pod's name in a cluster, else the host's.
