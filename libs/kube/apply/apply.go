@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,10 +79,6 @@ func (a *Applier) Object(ctx context.Context, owner, desired, existing client.Ob
 	}
 	return outcome, nil
 }
-
-// NotInstalled reports whether the API server does not serve the object's kind, as when
-// the CRDs of an optional component are absent.
-func NotInstalled(err error) bool { return meta.IsNoMatchError(err) }
 
 // call is one use of [Applier.Object].
 type call struct {

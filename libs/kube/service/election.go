@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/leaderelection"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -60,10 +59,4 @@ func (e Election) validate() error {
 
 func (e Election) apply(o *ctrl.Options) {
 	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = new(e.LeaseDuration), new(e.RenewDeadline), new(e.RetryPeriod)
-}
-
-// MaxFailover returns the longest time of a failover, from the leader's last renewal until
-// another process leads, while the API server responds at once.
-func (e Election) MaxFailover() time.Duration {
-	return e.LeaseDuration + time.Duration((1+leaderelection.JitterFactor)*float64(e.RetryPeriod))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"os"
 	"strings"
 	"syscall"
@@ -16,7 +18,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/memory"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
@@ -113,7 +114,7 @@ func serve(ctx context.Context, spec Spec, o Options, log logr.Logger) error {
 			return err
 		}
 	}
-	memory.Limit(memlimit.FromCgroup, log)
+	limitMemory(memlimit.FromCgroup, log)
 	stopTracing, err := telemetry.SetupTracing(ctx, spec.Name)
 	if err != nil {
 		return err
@@ -123,4 +124,22 @@ func serve(ctx context.Context, spec Spec, o Options, log logr.Logger) error {
 	telemetry.RegisterBuildInfo(metrics.Registry, spec.Name)
 	defer p.close(context.WithoutCancel(ctx))
 	return p.run(ctx)
+}
+
+// memoryRatio is the share of the container's memory limit that the Go runtime may use. The rest is for memory that the
+// runtime does not count.
+const memoryRatio = 0.9
+
+// limitMemory sets the runtime's memory limit from that of the container, so that the garbage collector runs more often
+// near the limit instead of the kernel terminating the process. The variables GOMEMLIMIT and AUTOMEMLIMIT override it.
+// Without a limit it changes nothing.
+func limitMemory(provider memlimit.Provider, log logr.Logger) {
+	limit, err := memlimit.Set(memlimit.WithProvider(provider), memlimit.WithRatio(memoryRatio),
+		memlimit.WithLogger(slog.New(logr.ToSlogHandler(log.V(1)))))
+	switch {
+	case err != nil:
+		log.Info("The memory limit is unknown, so it is not enforced", "error", err.Error())
+	case limit < math.MaxInt64:
+		log.Info("Limited memory", "bytes", limit)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +48,7 @@ func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.Observa
 // a change of the object; zero means never. A change of details only, with all statuses
 // and observed generations the same, is written no sooner than [coalesce.Interval] after the last write.
 //
-// cr is the object as read from the cache, after the operator's own status write if
+// cr is the typed object as read from the cache, after the operator's own status write if
 // it made one; after a write it carries the new resourceVersion. The error is
 // [ownedstatus.ErrStale] when the object changed meanwhile: reconcile again.
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
@@ -119,26 +117,14 @@ func (r *Reporter) recordState(uid types.UID, m conditions.State) {
 	r.states[uid] = m
 }
 
-// conditionsOf returns status.conditions of a typed or unstructured object.
+// conditionsOf returns status.conditions of a typed object.
 func conditionsOf(obj client.Object) ([]metav1.Condition, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		if status := reflect.ValueOf(obj).Elem().FieldByName("Status"); status.IsValid() {
-			if field := status.FieldByName("Conditions"); field.IsValid() {
-				if list, ok := reflect.TypeAssert[[]metav1.Condition](field); ok {
-					return list, nil
-				}
+	if status := reflect.ValueOf(obj).Elem().FieldByName("Status"); status.IsValid() {
+		if field := status.FieldByName("Conditions"); field.IsValid() {
+			if list, ok := reflect.TypeAssert[[]metav1.Condition](field); ok {
+				return list, nil
 			}
 		}
-		return nil, fmt.Errorf("%T has no status.conditions", obj)
 	}
-	status := struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &status); err != nil {
-		return nil, fmt.Errorf("read conditions: %w", err)
-	}
-	return status.Status.Conditions, nil
+	return nil, fmt.Errorf("%T has no status.conditions", obj)
 }

@@ -1,4 +1,4 @@
-package memory_test
+package service
 
 import (
 	"errors"
@@ -9,11 +9,9 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr/testr"
-
-	"github.com/flotilla-dev/flotilla/libs/kube/memory"
 )
 
-func TestLimit(t *testing.T) {
+func TestLimitMemory(t *testing.T) {
 	const current = 8 << 30
 	for _, tc := range []struct {
 		name     string
@@ -35,7 +33,7 @@ func TestLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			memory.Limit(tc.provider, testr.New(t))
+			limitMemory(tc.provider, testr.New(t))
 			if got := debug.SetMemoryLimit(-1); got != tc.want {
 				t.Errorf("memory limit is %d, want %d", got, tc.want)
 			}
