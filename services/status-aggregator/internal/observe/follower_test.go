@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -82,6 +83,26 @@ func TestLastStateExpires(t *testing.T) {
 		if kept := len(w.deleted) == 1; kept != step.kept {
 			t.Fatalf("at %s the last state is kept: %v, want %v", clk.Now(), kept, step.kept)
 		}
+	}
+}
+
+// More deletions than the limit lose only as many last states.
+func TestLastStatesAreBounded(t *testing.T) {
+	w := New(Config{Cluster: "prod", Clock: clocktesting.NewFakeClock(start)})
+	refOf := func(n int) contract.Ref {
+		return contract.Ref{Cluster: "prod", Kind: contract.Superset, Name: strconv.Itoa(n)}
+	}
+	for n := range maxDeleted {
+		w.keepDeleted(refOf(n), fullObject())
+	}
+	w.keepDeleted(refOf(0), fullObject())
+	if n := len(w.deleted); n != maxDeleted {
+		t.Errorf("%d last states after a repeated deletion, want %d", n, maxDeleted)
+	}
+	w.keepDeleted(refOf(maxDeleted), fullObject())
+	_, kept := w.deleted[refOf(maxDeleted)]
+	if n := len(w.deleted); n != maxDeleted || !kept {
+		t.Errorf("%d last states, want %d; that of the last deletion is kept: %v", n, maxDeleted, kept)
 	}
 }
 

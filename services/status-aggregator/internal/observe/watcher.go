@@ -230,8 +230,11 @@ func (w *Watcher) setFollowed(kind contract.Kind, followed bool) {
 func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.deleted) >= maxDeleted {
-		clear(w.deleted) // without a last state the deletion is marked as a gap
+	if _, known := w.deleted[ref]; !known && len(w.deleted) >= maxDeleted {
+		for other := range w.deleted {
+			delete(w.deleted, other) // any one: without a last state its deletion is marked as a gap
+			break
+		}
 	}
 	w.deleted[ref] = deletedObject{last: lastState(u), at: w.cfg.Clock.Now()}
 }
