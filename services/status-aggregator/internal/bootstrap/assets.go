@@ -48,20 +48,20 @@ func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Wr
 		return err
 	}
 	p := desiredParams(f.given(), before)
-	tags := f.placementTags
-	if !f.set.Changed("placement-tags") {
-		tags = placement(before)
+	place := placement(before)
+	if f.set.Changed("placement-tags") {
+		place.Tags = f.placementTags
 	}
 	drifts, err := bus.Verify(ctx, js, p)
 	if err != nil {
 		return err
 	}
-	drifts = append(drifts, placementDrift(before, tags)...)
+	drifts = append(drifts, placementDrift(before, place.Tags)...)
 	if f.dryRun || len(drifts) == 0 {
 		printDrift(out, drifts, f.dryRun)
 		return nil
 	}
-	if err := bus.Bootstrap(ctx, withPlacement(js, tags), p); err != nil {
+	if err := bus.Bootstrap(ctx, withPlacement(js, place), p); err != nil {
 		return err
 	}
 	printDrift(out, drifts, false)
@@ -129,14 +129,14 @@ func inspect(ctx context.Context, js jetstream.JetStream) (map[string]jetstream.
 	return found, nil
 }
 
-// placement returns the current tags of the streams.
-func placement(found map[string]jetstream.StreamConfig) []string {
+// placement returns a copy of the current placement of the streams.
+func placement(found map[string]jetstream.StreamConfig) jetstream.Placement {
 	for _, name := range assets {
 		if p := found[name].Placement; p != nil {
-			return p.Tags
+			return *p
 		}
 	}
-	return nil
+	return jetstream.Placement{}
 }
 
 // placementDrift lists the existing streams with other tags; nil tags match any.
@@ -162,11 +162,11 @@ type placedJetStream struct {
 	placement *jetstream.Placement
 }
 
-func withPlacement(js jetstream.JetStream, tags []string) jetstream.JetStream {
-	if len(tags) == 0 {
+func withPlacement(js jetstream.JetStream, p jetstream.Placement) jetstream.JetStream {
+	if p.Cluster == "" && len(p.Tags) == 0 {
 		return js
 	}
-	return placedJetStream{js, &jetstream.Placement{Tags: tags}}
+	return placedJetStream{js, &p}
 }
 
 // CreateOrUpdateStream adds the placement.
