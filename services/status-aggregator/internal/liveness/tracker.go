@@ -98,9 +98,31 @@ func (t *Tracker) SetDisconnected() {
 func (t *Tracker) RecordSeen(name string, epoch int64, validity time.Duration, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	o := t.recordSeen(name, now)
+	if o == nil {
+		return
+	}
+	if validity > 0 {
+		o.validity = validity
+	}
+	o.epochs[epoch] = now
+	if len(o.epochs) > maxEpochs {
+		delete(o.epochs, o.leastRecent())
+	}
+}
+
+// recordProbed records a heartbeat that a probe found in the stream. Its epoch is recorded when it is delivered.
+func (t *Tracker) recordProbed(name string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recordSeen(name, now)
+}
+
+// recordSeen returns nil if the name is not that of an observer of a managed kind.
+func (t *Tracker) recordSeen(name string, now time.Time) *observer {
 	o := t.observers[name]
 	if o == nil {
-		return // not an observer of a managed kind
+		return nil
 	}
 	if o.first.IsZero() || o.stale {
 		t.notify()
@@ -108,14 +130,8 @@ func (t *Tracker) RecordSeen(name string, epoch int64, validity time.Duration, n
 	if o.first.IsZero() {
 		o.first = now
 	}
-	if validity > 0 {
-		o.validity = validity
-	}
 	o.last, o.stale = now, false
-	o.epochs[epoch] = now
-	if len(o.epochs) > maxEpochs {
-		delete(o.epochs, o.leastRecent())
-	}
+	return o
 }
 
 // leastRecent returns the epoch that has not been seen for the longest time.
@@ -244,16 +260,6 @@ func (t *Tracker) Observers() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.observers))
-}
-
-// LastSeen returns when an observer was last seen; zero if not yet.
-func (t *Tracker) LastSeen(name string) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if o := t.observers[name]; o != nil {
-		return o.last
-	}
-	return time.Time{}
 }
 
 // Changed fires when a state may have changed.

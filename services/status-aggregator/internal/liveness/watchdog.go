@@ -138,7 +138,7 @@ func (w *Watchdog) check(ctx context.Context, name string, now time.Time) (State
 		state, _ := w.tracker.State(name, now)
 		return state, now.Add(retryProbe), err
 	case seen:
-		w.tracker.RecordSeen(name, 0, 0, now)
+		w.tracker.recordProbed(name, now)
 	default:
 		w.tracker.Confirm(name, now)
 	}
