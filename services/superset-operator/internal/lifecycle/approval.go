@@ -134,11 +134,7 @@ func (d *decider) awaitApproval() {
 }
 
 func (d *decider) approveCommand(annotation string) string {
-	name := d.in.Name
-	if name == "" {
-		name = "NAME"
-	}
-	return fmt.Sprintf("kubectl annotate superset %s %s=%s --overwrite", name, annotation, d.status.Upgrade.ApprovalToken)
+	return fmt.Sprintf("kubectl annotate superset %s %s=%s --overwrite", d.in.Name, annotation, d.status.Upgrade.ApprovalToken)
 }
 
 // block prevents the tasks from starting, and reports whether the state changed. Jobs of a former target are deleted;

@@ -128,7 +128,7 @@ func (d *decider) finish() {
 	d.out.ScaleUp = d.scaleUp()
 	d.out.Drained = d.out.Mode != Apply && (d.componentsRemoved() || d.out.Drain && d.in.Components)
 	change := d.out.Upgrading && d.out.Mode != Apply
-	d.out.ClearApprovals = !change && d.in.Gate.Approval+d.in.Gate.DowngradeApproval != ""
+	d.out.ClearApprovals = !change && (d.in.Gate.Approval != "" || d.in.Gate.DowngradeApproval != "")
 	d.recordSequence()
 	d.scheduleNext()
 }

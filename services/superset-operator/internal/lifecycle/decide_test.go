@@ -253,7 +253,7 @@ func waitingUntil(s *v1alpha1.TaskRefStatus, seconds int) *v1alpha1.TaskRefStatu
 }
 
 func summary(d lifecycle.Decision) outcome {
-	out := outcome{Reason: d.Condition.Reason, Done: d.Done(), Actions: d.Actions}
+	out := outcome{Reason: d.Condition.Reason, Done: d.Mode == lifecycle.Apply, Actions: d.Actions}
 	if s := d.Status.Migrate; s != nil {
 		out.Migrate, out.Attempts = s.State, s.Attempts
 	}

@@ -250,6 +250,3 @@ func (d *Decision) IsFormer(current, desired string) bool {
 	}
 	return false
 }
-
-// Done reports whether the components may be reconciled to the spec.
-func (d *Decision) Done() bool { return d.Mode == Apply }

@@ -16,23 +16,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Name returns the name of the page's Deployment, {superset}-maintenance-page.
-func Name(superset string) string { return names.Component(superset, names.MaintenancePage) }
-
-// ConfigName returns the name of the page's ConfigMap, {superset}-maintenance-page-config.
-func ConfigName(superset string) string { return names.Config(superset, names.MaintenancePage) }
-
-// Labels returns the labels of the page's objects and pods.
-func Labels(superset string) map[string]string {
-	return names.Labels(superset, names.MaintenancePage)
-}
-
-// Selector returns the labels that select the page's pods: those that the web
-// server's Service selects while the page is active.
-func Selector(superset string) map[string]string {
-	return names.Selector(superset, names.MaintenancePage)
-}
-
 // Deployment renders the page's Deployment.
 func Deployment(p *resolve.Page) *appsv1.Deployment {
 	template := &p.Deployment

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// ValidForSeconds is how long after the last heartbeat an observation is valid.
-const ValidForSeconds = 30
+// validForSeconds is how long after the last heartbeat an observation is valid.
+const validForSeconds = 30
 
 // Input is the input of [For].
 type Input struct {
@@ -40,7 +40,7 @@ func For(in Input) contract.Observation {
 	o := contract.Observation{
 		Object:          workload.Object(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)),
 		ObservedAt:      in.Now,
-		ValidForSeconds: ValidForSeconds,
+		ValidForSeconds: validForSeconds,
 		Deleting:        !sup.DeletionTimestamp.IsZero(),
 		Phase:           string(sup.Status.Phase),
 		DeployedVersion: sup.Status.DeployedVersion,

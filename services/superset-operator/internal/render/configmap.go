@@ -30,11 +30,11 @@ const (
 func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
 	switch {
 	case c.Descriptor.Name == component.WebServerName && len(c.Pod.Container.Command) == 0:
-		m := ConfigMap(&c.Workload)
+		m := pythonConfigMap(&c.Workload)
 		m.Data[gunicornKey] = scripts.Gunicorn()
 		return m
 	case c.Descriptor.Python:
-		return ConfigMap(&c.Workload)
+		return pythonConfigMap(&c.Workload)
 	case c.JSON == nil || c.JSONFrom != nil:
 		return nil
 	}
@@ -47,7 +47,7 @@ func TaskConfigMap(t *resolve.Task, components []resolve.Component) *corev1.Conf
 	if t.Clone != nil {
 		return nil
 	}
-	c := ConfigMap(&t.Workload)
+	c := pythonConfigMap(&t.Workload)
 	preflight := t.Kind.Type == resolve.Preflight.Type
 	if preflight || t.Kind.Type == resolve.Rotate.Type && len(t.Command) == 0 {
 		c.Data[secretKeysKey] = scripts.SecretKeys()
@@ -63,8 +63,8 @@ func TaskConfigMap(t *resolve.Task, components []resolve.Component) *corev1.Conf
 	return c
 }
 
-// ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
-func ConfigMap(w *resolve.Workload) *corev1.ConfigMap {
+// pythonConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
+func pythonConfigMap(w *resolve.Workload) *corev1.ConfigMap {
 	data := map[string]string{ConfigKey: pyconfig.Config(&w.Python)}
 	if w.Bootstrap != "" {
 		data[bootstrapKey] = w.Bootstrap

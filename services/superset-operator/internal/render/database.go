@@ -44,10 +44,10 @@ func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1
 // databaseEnvironment returns the variables with the location of a structured metastore.
 func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
 	return appendValue([]corev1.EnvVar{
-		literal(pyconfig.EnvDatabaseHost, in.DatabaseHost),
-		literal(pyconfig.EnvDatabasePort, strconv.Itoa(int(in.DatabasePort))),
-		literal(pyconfig.EnvDatabaseName, in.DatabaseName),
-		literal(pyconfig.EnvDatabaseUser, in.DatabaseUser),
+		Variable(pyconfig.EnvDatabaseHost, in.DatabaseHost),
+		Variable(pyconfig.EnvDatabasePort, strconv.Itoa(int(in.DatabasePort))),
+		Variable(pyconfig.EnvDatabaseName, in.DatabaseName),
+		Variable(pyconfig.EnvDatabaseUser, in.DatabaseUser),
 	}, pyconfig.EnvDatabasePassword, in.DatabasePassword)
 }
 

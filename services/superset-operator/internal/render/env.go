@@ -38,7 +38,7 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 		extra = append(extra, number("SUPERSET_PORT", c.Port()))
 	}
 	if c.Descriptor.Name == component.CeleryFlowerName {
-		extra = append(extra, literal(envFlowerPrefix, c.Path))
+		extra = append(extra, Variable(envFlowerPrefix, c.Path))
 	}
 	return environment(&c.Workload, extra...)
 }
@@ -47,10 +47,10 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 // workload does not have are omitted.
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
-	env := []corev1.EnvVar{literal(pyconfig.EnvInstanceName, w.Superset)}
+	env := []corev1.EnvVar{Variable(pyconfig.EnvInstanceName, w.Superset)}
 	if w.Python.Rendered {
 		// An image, or a source of variables that the operator does not read, may set another configuration.
-		env = append(env, literal(envConfigPath, configDir+"/"+ConfigKey), literal(envConfigModule, "superset.config"))
+		env = append(env, Variable(envConfigPath, configDir+"/"+ConfigKey), Variable(envConfigModule, "superset.config"))
 	}
 	env = appendValue(env, pyconfig.EnvSecretKey, in.SecretKey)
 	env = appendValue(env, pyconfig.EnvPreviousSecretKey, in.PreviousSecretKey)
@@ -59,15 +59,15 @@ func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 		env = append(env, databaseEnvironment(in)...)
 	}
 	if w.Python.Valkey != nil {
-		env = append(env, literal(pyconfig.EnvValkeyHost, in.ValkeyHost), literal(pyconfig.EnvValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
+		env = append(env, Variable(pyconfig.EnvValkeyHost, in.ValkeyHost), Variable(pyconfig.EnvValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
 		if in.ValkeyUser != "" {
-			env = append(env, literal(pyconfig.EnvValkeyUser, in.ValkeyUser))
+			env = append(env, Variable(pyconfig.EnvValkeyUser, in.ValkeyUser))
 		}
 		env = appendValue(env, pyconfig.EnvValkeyPassword, in.ValkeyPassword)
 	}
 	env = append(env, extra...)
 	if in.ForceReload != "" {
-		env = append(env, literal(envForceReload, in.ForceReload))
+		env = append(env, Variable(envForceReload, in.ForceReload))
 	}
 	return env
 }
@@ -79,14 +79,14 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		number("SERVER_WORKER_AMOUNT", g.Workers),
 		number("SERVER_THREADS_AMOUNT", g.Threads),
-		literal("SERVER_WORKER_CLASS", g.WorkerClass),
+		Variable("SERVER_WORKER_CLASS", g.WorkerClass),
 		number("GUNICORN_TIMEOUT", g.Timeout),
 		number("GUNICORN_KEEPALIVE", g.KeepAlive),
 		number("WORKER_MAX_REQUESTS", g.MaxRequests),
 		number("WORKER_MAX_REQUESTS_JITTER", g.MaxRequestsJitter),
 		number("SERVER_LIMIT_REQUEST_LINE", g.LimitRequestLine),
 		number("SERVER_LIMIT_REQUEST_FIELD_SIZE", g.LimitRequestFieldSize),
-		literal("GUNICORN_LOGLEVEL", g.LogLevel),
+		Variable("GUNICORN_LOGLEVEL", g.LogLevel),
 	}
 }
 
@@ -94,22 +94,22 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	env := adminEnvironment(t)
 	if t.Rotates {
-		env = append(env, literal(envRotate, "true"))
+		env = append(env, Variable(envRotate, "true"))
 	}
 	if t.CreatesDatabase && !t.Migrated {
-		env = append(env, literal(envCreateDatabase, "true"))
+		env = append(env, Variable(envCreateDatabase, "true"))
 	}
 	if t.SkipsMigration {
-		env = append(env, literal(envSkipsMigration, "true"))
+		env = append(env, Variable(envSkipsMigration, "true"))
 	}
 	if t.Clones {
-		env = append(env, literal(envClones, "true"))
+		env = append(env, Variable(envClones, "true"))
 	}
 	if t.Migrated {
-		env = append(env, literal(envMigrated, "true"))
+		env = append(env, Variable(envMigrated, "true"))
 	}
 	if t.ServesMCP {
-		env = append(env, literal(envServesMCP, "true"))
+		env = append(env, Variable(envServesMCP, "true"))
 	}
 	return env
 }
@@ -120,11 +120,11 @@ func adminEnvironment(t *resolve.Task) []corev1.EnvVar {
 		return nil
 	}
 	return []corev1.EnvVar{
-		literal(envAdminUsername, user.Username),
-		literal(envAdminPassword, user.Password),
-		literal(envAdminFirstName, user.FirstName),
-		literal(envAdminLastName, user.LastName),
-		literal(envAdminEmail, user.Email),
+		Variable(envAdminUsername, user.Username),
+		Variable(envAdminPassword, user.Password),
+		Variable(envAdminFirstName, user.FirstName),
+		Variable(envAdminLastName, user.LastName),
+		Variable(envAdminEmail, user.Email),
 	}
 }
 
@@ -133,20 +133,17 @@ func appendValue(env []corev1.EnvVar, name string, v resolve.Value) []corev1.Env
 	case v.From != nil:
 		return append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: v.From}})
 	case v.Inline != nil:
-		return append(env, literal(name, *v.Inline))
+		return append(env, Variable(name, *v.Inline))
 	}
 	return env
 }
 
-// literal returns a variable whose value reaches the container unchanged.
-func literal(name, value string) corev1.EnvVar {
+// Variable returns an environment variable whose value reaches the container
+// unchanged, dollar signs included.
+func Variable(name, value string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, Value: escapeDollars(value)}
 }
 
 func number(name string, value int32) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, Value: strconv.Itoa(int(value))}
 }
-
-// Variable returns an environment variable whose value reaches the container
-// unchanged, dollar signs included.
-func Variable(name, value string) corev1.EnvVar { return literal(name, value) }

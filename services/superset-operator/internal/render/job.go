@@ -111,10 +111,10 @@ func cloneCommand(t *resolve.Task) []string {
 func cloneEnvironment(t *resolve.Task) []corev1.EnvVar {
 	c := t.Clone
 	env := appendValue([]corev1.EnvVar{
-		literal(envSourceHost, c.Host),
-		literal(envSourcePort, strconv.Itoa(int(c.Port))),
-		literal(envSourceDatabase, c.Database),
-		literal(envSourceUser, c.User),
+		Variable(envSourceHost, c.Host),
+		Variable(envSourcePort, strconv.Itoa(int(c.Port))),
+		Variable(envSourceDatabase, c.Database),
+		Variable(envSourceUser, c.User),
 	}, envSourcePassword, c.Password)
 	env = append(env, databaseEnvironment(&t.Inputs)...)
 	env = appendList(env, envExcludeTable, c.ExcludeTables)
@@ -124,7 +124,7 @@ func cloneEnvironment(t *resolve.Task) []corev1.EnvVar {
 
 func appendList(env []corev1.EnvVar, prefix string, values []string) []corev1.EnvVar {
 	for i, value := range values {
-		env = append(env, literal(prefix+strconv.Itoa(i), value))
+		env = append(env, Variable(prefix+strconv.Itoa(i), value))
 	}
 	return env
 }

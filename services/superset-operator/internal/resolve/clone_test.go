@@ -80,13 +80,13 @@ func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 		c.Image = &v1alpha1.ContainerImageSpec{PullSecrets: []corev1.LocalObjectReference{{Name: "own"}, {Name: "top"}}}
 	})
 	want := map[string]any{
-		"secret key": false, "force reload": "", "bootstrap": "", "target image": "r:2", "database host": "db",
+		"secret key": resolve.Value{}, "force reload": "", "bootstrap": "", "target image": "r:2", "database host": "db",
 		"selector": map[string]string{"from": "clone", "kept": "yes"}, "retention": v1alpha1.RetentionDelete,
 		"timeout": 30 * time.Minute, "attempts": int32(7), "drain": false,
 		"pull secrets": []corev1.LocalObjectReference{{Name: "top"}, {Name: "own"}},
 	}
 	got := map[string]any{
-		"secret key": task.Inputs.SecretKey.Set(), "force reload": task.Inputs.ForceReload, "bootstrap": task.Bootstrap,
+		"secret key": task.Inputs.SecretKey, "force reload": task.Inputs.ForceReload, "bootstrap": task.Bootstrap,
 		"target image": task.Clone.TargetImage, "database host": task.Inputs.DatabaseHost,
 		"selector": task.Pod.NodeSelector, "retention": task.Retention,
 		"timeout": task.Timeout, "attempts": task.MaxRetries, "drain": task.RequiresDrain, "pull secrets": task.PullSecrets,

@@ -90,9 +90,6 @@ type Value struct {
 	From   *corev1.SecretKeySelector
 }
 
-// Set reports whether there is a value.
-func (v Value) Set() bool { return v.Inline != nil || v.From != nil }
-
 func python(sup *v1alpha1.Superset, componentConfig *string) Python {
 	spec := &sup.Spec
 	return Python{

@@ -30,9 +30,6 @@ func StartFailure(pods []corev1.Pod) string {
 
 // CreateFailure returns the reason why Kubernetes cannot create pods of a Deployment; empty if it can.
 func CreateFailure(d *appsv1.Deployment) string {
-	if d == nil {
-		return ""
-	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return CreateFailureMessage(workload.CreateFailure(c.Message))

@@ -59,7 +59,7 @@ func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
 		return v1alpha1.ComponentDrained, "The component is removed until the lifecycle tasks are complete."
 	case in.Decision != nil && in.Decision.Mode == lifecycle.Hold:
 		return v1alpha1.ComponentPending, "The component waits for the lifecycle tasks, which are not running."
-	case in.Decision != nil && in.Decision.Done() && in.Order.IsDelayed(c.Slug):
+	case in.Decision != nil && in.Decision.Mode == lifecycle.Apply && in.Order.IsDelayed(c.Slug):
 		return v1alpha1.ComponentPending, "The component waits for the web server, which starts first."
 	}
 	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s does not exist.", c.Name)

@@ -76,7 +76,7 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 // restores reports whether the components are still those of the old phase: the reconcile has not attempted them yet, or they
 // return after the tasks of a first deployment or of an upgrade.
 func restores(in Input, out *v1alpha1.SupersetStatus) bool {
-	if in.Decision.Done() && !in.Applied && in.Incomplete == nil {
+	if in.Decision.Mode == lifecycle.Apply && !in.Applied && in.Incomplete == nil {
 		return true
 	}
 	old := in.Superset.Status.Phase
@@ -111,7 +111,7 @@ func decidedPhase(d *lifecycle.Decision) v1alpha1.Phase {
 // components determine the phase.
 func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 	d := in.Decision
-	settled := d.Done() && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
+	settled := d.Mode == lifecycle.Apply && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
 	switch {
 	case settled:
 		return change{}, false

@@ -97,7 +97,7 @@ func computeInput(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot,
 		t.Fatal(err)
 	}
 	in := status.Input{
-		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Now: now, Applied: d != nil && d.Done(),
+		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Now: now, Applied: d != nil && d.Mode == lifecycle.Apply,
 	}
 	edit(&in)
 	got, err := status.For(in)

@@ -107,7 +107,7 @@ func (s *reconcileState) setFailure(failure error) {
 	switch {
 	case outcome.Terminal:
 		s.failed = &outcome
-	case s.decision != nil && s.decision.Done():
+	case s.decision != nil && s.decision.Mode == lifecycle.Apply:
 		s.incomplete = &outcome
 	}
 }
