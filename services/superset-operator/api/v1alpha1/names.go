@@ -65,7 +65,8 @@ const (
 	ReasonTaskRetrying      = "TaskRetrying"
 	ReasonTaskCannotStart   = "TaskCannotStart"
 	ReasonTaskFailed        = "TaskFailed"
-	// ReasonTaskWaiting means that the task waits for an earlier task, or that the Superset is stopped.
+	// ReasonTaskWaiting means that the task waits for an earlier task, the deletion of a former Job, the pods of a deleted
+	// Job, an approval or a valid schedule, or that the Superset is stopped.
 	ReasonTaskWaiting = "TaskWaiting"
 	// ReasonDraining means that components are being removed before a task; ReasonComponentsDrained means that they
 	// are removed.

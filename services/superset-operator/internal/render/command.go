@@ -155,8 +155,8 @@ func bootstrapped(bootstrap string, command []string) []string {
 		return append([]string{"/bin/sh", "-c", source + command[2]}, command[3:]...)
 	}
 	quoted := make([]string, len(command))
-	for i, slug := range command {
-		quoted[i] = shellQuote(slug)
+	for i, argument := range command {
+		quoted[i] = shellQuote(argument)
 	}
 	// The last argument is the script's $0, so that the user's args become its "$@".
 	return []string{"/bin/sh", "-c", source + "exec " + strings.Join(quoted, " ") + ` "$@"`, shellName}

@@ -46,7 +46,7 @@ func (p *violations) add(path, format string, args ...any) {
 	*p = append(*p, path+": "+fmt.Sprintf(format, args...))
 }
 
-// maxName is the longest name that fits into a label.
+// maxName is the longest name of a Service or a Job. It also limits the ConfigMaps of tasks, whose names are the longest.
 const maxName = 63
 
 // names checks that the names of the children that the spec enables fit.
