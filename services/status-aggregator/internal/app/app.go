@@ -25,12 +25,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-const (
-	// Settle is how long an observer has, after its first heartbeat, to send its pending observations.
-	Settle = 5 * time.Second
-	// workers is the number of concurrent reconciles; most of a reconcile is waiting for responses.
-	workers = 8
-)
+// Settle is how long an observer has, after its first heartbeat, to send its pending observations.
+const Settle = 5 * time.Second
 
 // Config holds the dependencies of the aggregator.
 type Config struct {

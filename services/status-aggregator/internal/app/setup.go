@@ -81,12 +81,7 @@ func setup(rt *service.Runtime, api httpapi.Options, perObject bool) error {
 	if err != nil {
 		return err
 	}
-	if err := Add(Config{
-		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName, Namespaces: rt.Options.WatchNamespaces,
-		LeaseNamespace: rt.Options.ConditionsLeaseNamespace, Instance: rt.Instance,
-		Clock: rt.Clock, Registerer: metrics.Registry, Settle: Settle, Workers: max(rt.Options.Workers, workers),
-		Election: rt.Options.Election, PerObject: perObject,
-	}); err != nil {
+	if err := Add(newConfig(rt, kinds, perObject)); err != nil {
 		return err
 	}
 	_, err = Serve(ServeConfig{
@@ -94,4 +89,13 @@ func setup(rt *service.Runtime, api httpapi.Options, perObject bool) error {
 		Clock: rt.Clock, Registerer: metrics.Registry, Log: rt.Log,
 	})
 	return err
+}
+
+func newConfig(rt *service.Runtime, kinds registry.Set, perObject bool) Config {
+	return Config{
+		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName, Namespaces: rt.Options.WatchNamespaces,
+		LeaseNamespace: rt.Options.ConditionsLeaseNamespace, Instance: rt.Instance,
+		Clock: rt.Clock, Registerer: metrics.Registry, Settle: Settle, Workers: rt.Options.Workers,
+		Election: rt.Options.Election, PerObject: perObject,
+	}
 }

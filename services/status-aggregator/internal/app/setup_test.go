@@ -67,6 +67,13 @@ func TestSpecValidatesAPIOptions(t *testing.T) {
 	}
 }
 
+func TestConfigTakesWorkersFromOptions(t *testing.T) {
+	const want = 2
+	if got := newConfig(&service.Runtime{Options: service.Options{Workers: want}}, registry.Set{}, false).Workers; got != want {
+		t.Errorf("%d workers, want %d", got, want)
+	}
+}
+
 func TestServeRequiresBindAddress(t *testing.T) {
 	for _, address := range []string{"", "0"} {
 		server, err := Serve(ServeConfig{Options: httpapi.Options{Options: httpserver.Options{BindAddress: address}}})
