@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -42,6 +42,8 @@ type collector struct {
 	owner     types.UID
 	report    *Report
 	pods      []corev1.Pod
+	// lacking are the workloads without pods for which only events report the cause.
+	lacking map[types.UID]string
 }
 
 // FromCluster reads the resource and its owned objects, as far as the caller has permission. It classifies pod
@@ -51,7 +53,7 @@ func FromCluster(ctx context.Context, q Input) Report {
 	report := Report{
 		Source: Cluster, Reason: q.Reason, Resource: view.Of(q.Kind, u), Writers: Writers(u), Observation: &contract.Observation{},
 	}
-	l := &collector{Input: q, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report}
+	l := &collector{Input: q, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report, lacking: map[types.UID]string{}}
 	l.readPods(ctx)
 	l.deployments(ctx)
 	l.statefulSets(ctx)
@@ -98,13 +100,8 @@ func (l *collector) deployments(ctx context.Context) {
 		return
 	}
 	for i := range list.Items {
-		d := &list.Items[i]
-		if l.owns(d) {
-			l.add(contract.Unit{
-				Name: d.Name, Kind: "Deployment", Observed: d.Status.ObservedGeneration >= d.Generation,
-				Desired: ptr.Deref(d.Spec.Replicas, 1), Current: d.Status.Replicas, Updated: d.Status.UpdatedReplicas,
-				Ready: d.Status.ReadyReplicas, Available: d.Status.AvailableReplicas,
-			}, d.Spec.Selector)
+		if d := &list.Items[i]; l.owns(d) {
+			l.addUnit(workload.Deployment(unit(d), d, l.inputs(d.Spec.Selector)))
 		}
 	}
 }
@@ -117,18 +114,25 @@ func (l *collector) statefulSets(ctx context.Context) {
 	}
 	for i := range list.Items {
 		s := &list.Items[i]
-		if l.owns(s) {
-			l.add(contract.Unit{
-				Name: s.Name, Kind: "StatefulSet", Observed: s.Status.ObservedGeneration >= s.Generation,
-				Desired: ptr.Deref(s.Spec.Replicas, 1), Current: s.Status.Replicas, Updated: s.Status.UpdatedReplicas,
-				Ready: s.Status.ReadyReplicas, Available: s.Status.AvailableReplicas,
-			}, s.Spec.Selector)
+		if !l.owns(s) {
+			continue
+		}
+		u := workload.StatefulSet(unit(s), s, l.inputs(s.Spec.Selector))
+		l.addUnit(u)
+		if u.Current < u.Desired {
+			l.lacking[s.UID] = "statefulset/" + s.Name
 		}
 	}
 }
 
-func (l *collector) add(u contract.Unit, selector *metav1.LabelSelector) {
-	u.Present, u.Failures = true, workload.Failures(l.matching(selector), l.Now)
+// unit returns what the workload itself does not declare; its replicas are the desired ones.
+func unit(o metav1.Object) contract.Unit { return contract.Unit{Name: o.GetName(), Desired: -1} }
+
+func (l *collector) inputs(selector *metav1.LabelSelector) workload.Inputs {
+	return workload.Inputs{Pods: l.matching(selector), Now: l.Now}
+}
+
+func (l *collector) addUnit(u contract.Unit) {
 	l.report.Observation.Units = append(l.report.Observation.Units, u)
 }
 
@@ -147,48 +151,40 @@ func (l *collector) jobs(ctx context.Context) {
 }
 
 func (l *collector) job(j *batchv1.Job) contract.Job {
-	out := contract.Job{Name: j.Name, State: contract.JobPending}
-	if j.Status.Active > 0 {
-		out.State = contract.JobRunning
+	out := workload.Job(j.Name, j)
+	if out.State == contract.JobComplete || out.State == contract.JobFailed {
+		return out
 	}
-	for _, c := range j.Status.Conditions {
-		if c.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch c.Type {
-		case batchv1.JobComplete:
-			out.State = contract.JobComplete
-		case batchv1.JobFailed:
-			out.State, out.Message = contract.JobFailed, c.Message
-		default: // the Job has not ended
-		}
+	if j.Status.Active == 0 {
+		l.lacking[j.UID] = "job/" + j.Name
 	}
-	if f := workload.Failures(l.matching(j.Spec.Selector), l.Now); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {
+	if f := workload.Failures(l.matching(j.Spec.Selector), l.Now); len(f) > 0 {
 		out.Message = string(f[0].Class) + ": " + f[0].Message
 	}
 	return out
 }
 
-// events reads the events of the resource and the warnings of its failing pods.
+// events reads the events of the resource, and the warnings of its failing pods and of workloads that lack pods.
 func (l *collector) events(ctx context.Context, u *unstructured.Unstructured) {
-	refs := map[types.UID]string{u.GetUID(): l.report.Resource.Ref()}
+	refs := maps.Clone(l.lacking)
+	refs[u.GetUID()] = l.report.Resource.Ref()
 	for i := range l.pods {
 		if l.inUnit(l.pods[i].Name) {
 			refs[l.pods[i].UID] = "pod/" + l.pods[i].Name
 		}
 	}
-	for uid, name := range refs {
+	for _, uid := range slices.Sorted(maps.Keys(refs)) {
 		list, err := l.Kube.CoreV1().Events(l.namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String(),
 		})
 		if err != nil {
 			l.recordError("events", err)
-			return
+			break
 		}
 		for i := range list.Items {
 			e := &list.Items[i]
 			if uid == u.GetUID() || e.Type == corev1.EventTypeWarning {
-				l.report.Events = append(l.report.Events, eventOf(name, e))
+				l.report.Events = append(l.report.Events, eventOf(refs[uid], e))
 			}
 		}
 	}
@@ -210,13 +206,17 @@ func (l *collector) inUnit(pod string) bool {
 	return false
 }
 
+// eventOf returns the latest occurrence of an event. A recurring one has either a count or a series.
 func eventOf(object string, e *corev1.Event) Event {
-	at := e.LastTimestamp.Time
-	if at.IsZero() {
+	at, count := e.LastTimestamp.Time, max(1, e.Count)
+	switch {
+	case e.Series != nil:
+		at, count = e.Series.LastObservedTime.Time, max(count, e.Series.Count)
+	case !at.IsZero():
+	case !e.EventTime.IsZero():
 		at = e.EventTime.Time
-	}
-	if at.IsZero() {
+	default:
 		at = e.CreationTimestamp.Time
 	}
-	return Event{Time: at.UTC(), Type: e.Type, Object: object, Reason: e.Reason, Count: max(1, e.Count), Message: e.Message}
+	return Event{Time: at.UTC(), Type: e.Type, Object: object, Reason: e.Reason, Count: count, Message: e.Message}
 }

@@ -106,7 +106,11 @@ func units(out *writer, all []contract.Unit) {
 	out.table([]string{"NAME", "KIND", "ROLE", "READY", "UPDATED", "AVAILABLE", "REMARKS"}, rows)
 	for _, u := range all {
 		for _, f := range u.Failures {
-			out.line("  %s: %d in %s (%s): %s", cell(u.Name), f.Count, f.Class, cell(strings.Join(f.Examples, ", ")), cell(f.Message))
+			examples := ""
+			if len(f.Examples) > 0 { // pods that cannot be created have no names
+				examples = " (" + cell(strings.Join(f.Examples, ", ")) + ")"
+			}
+			out.line("  %s: %d in %s%s: %s", cell(u.Name), f.Count, f.Class, examples, cell(f.Message))
 		}
 	}
 }
