@@ -53,8 +53,19 @@ const (
 	defaultMaxRetries = 3
 )
 
-// tasks returns the enabled tasks in order. Clone and rotate are opt-in; preflight,
-// migrate and init run unless they are disabled.
+// clones, migrates, rotates and initializes report whether a task is enabled. Clone and rotate are opt-in; migrate and
+// init run unless they are disabled.
+func clones(lc *v1alpha1.LifecycleSpec) bool { return lc.Clone != nil && !enabled(lc.Clone.Disabled) }
+
+func migrates(lc *v1alpha1.LifecycleSpec) bool { return !enabled(orZero(lc.Migrate).Disabled) }
+
+func rotates(lc *v1alpha1.LifecycleSpec) bool {
+	return lc.Rotate != nil && !enabled(lc.Rotate.Disabled)
+}
+
+func initializes(lc *v1alpha1.LifecycleSpec) bool { return !enabled(orZero(lc.Init).Disabled) }
+
+// tasks returns the enabled tasks in order.
 func tasks(sup *v1alpha1.Superset) []Task {
 	lc := orZero(sup.Spec.Lifecycle)
 	var out []Task
@@ -63,20 +74,22 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	if checks {
 		out = append(out, preflightTask(sup, &preflight))
 	}
-	if lc.Clone != nil && !enabled(lc.Clone.Disabled) {
+	if clones(&lc) {
 		out = append(out, cloneTask(sup))
 	}
-	if migrate := orZero(lc.Migrate); !enabled(migrate.Disabled) {
+	if migrates(&lc) {
+		migrate := orZero(lc.Migrate)
 		t := supersetTask(sup, Migrate, &migrate.BaseTaskSpec)
 		t.CreateDatabase = createDatabase(sup.Spec.Metastore, &t.Pod)
 		t.Checks = checks && len(t.Command) == 0
 		t.ServesMCP = t.Checks && servesMCP(sup, t.Image)
 		out = append(out, t)
 	}
-	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
+	if rotates(&lc) {
 		out = append(out, supersetTask(sup, Rotate, &lc.Rotate.BaseTaskSpec))
 	}
-	if init := orZero(lc.Init); !enabled(init.Disabled) {
+	if initializes(&lc) {
+		init := orZero(lc.Init)
 		t := supersetTask(sup, Init, &init.BaseTaskSpec)
 		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
 		t.Python.Examples = t.LoadExamples
@@ -93,18 +106,14 @@ func tasks(sup *v1alpha1.Superset) []Task {
 func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
 	lc := orZero(sup.Spec.Lifecycle)
-	rotate := lc.Rotate
-	rotates := rotate != nil && !enabled(rotate.Disabled)
-	if rotates {
-		base.Trigger = rotate.Trigger
+	if rotates(&lc) {
+		base.Trigger = lc.Rotate.Trigger
 	}
 	t := supersetTask(sup, Preflight, &base)
-	t.Rotates, t.CheckTrigger = rotates, spec.Trigger
-	clones := lc.Clone != nil && !enabled(lc.Clone.Disabled)
-	migrates := !enabled(orZero(lc.Migrate).Disabled)
-	t.SkipsMigration = !migrates
+	t.Rotates, t.CheckTrigger = rotates(&lc), spec.Trigger
+	t.SkipsMigration = !migrates(&lc)
 	t.ServesMCP = servesMCP(sup, t.Image)
-	t.CreatesDatabase = clones || migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
+	t.CreatesDatabase = clones(&lc) || migrates(&lc) && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
 }
 

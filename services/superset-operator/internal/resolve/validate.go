@@ -67,13 +67,13 @@ func (p *violations) names(sup *v1alpha1.Superset) {
 	if enabled(lc.Disabled) {
 		return
 	}
-	if !enabled(orZero(lc.Migrate).Disabled) {
+	if migrates(&lc) {
 		check("spec.lifecycle.migrate", names.Config(sup.Name, Migrate.Slug))
 	}
-	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
+	if rotates(&lc) {
 		check("spec.lifecycle.rotate", names.Config(sup.Name, Rotate.Slug))
 	}
-	if !enabled(orZero(lc.Init).Disabled) {
+	if initializes(&lc) {
 		check("spec.lifecycle.init", names.Config(sup.Name, Init.Slug))
 	}
 }
@@ -225,7 +225,7 @@ func (p *violations) metastore(m *v1alpha1.MetastoreSpec) {
 // clone validates the settings of the task that drops the metastore's database.
 func (p *violations) clone(spec *v1alpha1.SupersetSpec) {
 	lc := orZero(spec.Lifecycle)
-	if enabled(lc.Disabled) || lc.Clone == nil || enabled(lc.Clone.Disabled) {
+	if enabled(lc.Disabled) || !clones(&lc) {
 		return
 	}
 	const path = "spec.lifecycle.clone"
