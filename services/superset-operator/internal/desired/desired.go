@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
@@ -24,6 +25,15 @@ type State struct {
 	ServiceAccount *corev1.ServiceAccount
 	Components     []Component
 	Tasks          []Task
+	// Page is nil if there is no maintenance page.
+	Page *Page
+}
+
+// Page is the maintenance page.
+type Page struct {
+	// ConfigMap is nil if the image of the user has the files.
+	ConfigMap  *corev1.ConfigMap
+	Deployment *appsv1.Deployment
 }
 
 // Component is one component with its objects.
@@ -92,6 +102,9 @@ func For(in Input) (*State, error) {
 	state := &State{Plan: plan, ConfigChecksum: shared(&sup.Spec)}
 	if plan.ServiceAccount != nil {
 		state.ServiceAccount = render.ServiceAccount(sup, plan.ServiceAccount)
+	}
+	if plan.Page != nil {
+		state.Page = &Page{ConfigMap: maintenance.ConfigMap(plan.Page), Deployment: maintenance.Deployment(plan.Page)}
 	}
 	for i := range plan.Components {
 		state.Components = append(state.Components, forComponent(&plan.Components[i]))

@@ -113,6 +113,8 @@ type Plan struct {
 	Components []Component
 	// Tasks are in the order in which they run; empty when the lifecycle is disabled.
 	Tasks []Task
+	// Page is the maintenance page; nil if there is none.
+	Page *Page
 	// TaskImage is the image of the tasks as repository:tag; its change is an upgrade.
 	TaskImage string
 	// ServiceAccount is the account to create; nil if the user provides one.
@@ -123,7 +125,7 @@ type Plan struct {
 
 // Options are the inputs of the plan besides the spec.
 type Options struct {
-	// Stopped scales every component to zero replicas.
+	// Stopped scales every component and the maintenance page to zero replicas.
 	Stopped bool
 	// LastReplicas holds, by component name, how many pods run now or ran when the
 	// component was last removed or stopped. An autoscaled component starts with
@@ -139,6 +141,13 @@ func For(sup *v1alpha1.Superset, options Options) Plan {
 	plan := Plan{TaskImage: taskImage(sup)}
 	for _, d := range component.Enabled(&sup.Spec) {
 		plan.Components = append(plan.Components, forComponent(sup, d, options))
+	}
+	plan.Page = MaintenancePage(sup)
+	if plan.Page != nil {
+		plan.Page.IPv6 = options.IPv6
+		if options.Stopped {
+			plan.Page.Replicas = 0
+		}
 	}
 	if lc := sup.Spec.Lifecycle; lc != nil && enabled(lc.Disabled) {
 		plan.Disabled = true

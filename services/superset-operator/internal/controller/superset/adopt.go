@@ -16,9 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
@@ -105,10 +103,9 @@ func (s *reconcileState) desiredNames() map[string]bool {
 		add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}, true)
 		add(t.ConfigMap, t.ConfigMap != nil)
 	}
-	if page := resolve.MaintenancePage(s.sup); page != nil {
-		files := maintenance.ConfigMap(page)
-		add(maintenance.Deployment(page), true)
-		add(files, files != nil)
+	if page := s.desired.Page; page != nil {
+		add(page.Deployment, true)
+		add(page.ConfigMap, page.ConfigMap != nil)
 	}
 	return out
 }

@@ -16,9 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -51,23 +49,16 @@ func (s *reconcileState) routedToPage() bool {
 	return s.decision != nil && s.decision.Status != nil && s.decision.Status.MaintenanceActive
 }
 
-// applyPage applies the maintenance page. A stopped Superset runs no pods, so the page has zero replicas.
+// applyPage applies the maintenance page.
 func (r *Reconciler) applyPage(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if !s.decision.Page {
+	page := s.desired.Page
+	if !s.decision.Page || page == nil {
 		return steps.Result{}, nil
 	}
-	page := resolve.MaintenancePage(s.sup)
-	if page == nil {
-		return steps.Result{}, nil
-	}
-	page.IPv6 = r.IPv6
-	if s.intent.Stopped {
-		page.Replicas = 0
-	}
-	if err := applyOrRemove(ctx, r, s, maintenance.ConfigMap(page), s.snapshot.PageConfig); err != nil {
+	if err := applyOrRemove(ctx, r, s, page.ConfigMap, s.snapshot.PageConfig); err != nil {
 		return steps.Result{}, err
 	}
-	_, err := r.applier.Object(ctx, s.sup, maintenance.Deployment(page), s.snapshot.Page)
+	_, err := r.applier.Object(ctx, s.sup, page.Deployment, s.snapshot.Page)
 	return steps.Result{}, err
 }
 
@@ -84,7 +75,7 @@ func (r *Reconciler) removePage(ctx context.Context, s *reconcileState) (steps.R
 
 // pageState returns the state of the maintenance page.
 func pageState(s *reconcileState) lifecycle.Page {
-	out := lifecycle.Page{Configured: resolve.MaintenancePage(s.sup) != nil}
+	out := lifecycle.Page{Configured: s.desired.Page != nil}
 	if d := s.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
 		out.Ready = snapshot.IsReady(d)
 		if !out.Ready {
