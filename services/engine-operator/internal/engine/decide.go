@@ -58,7 +58,7 @@ func (d *decider) decidePhase() {
 	case v1alpha1.PhaseCleaning:
 		d.cleaning()
 	default:
-		d.settle("UnknownPhase", "The recorded phase is unknown to this release.")
+		d.settle(ReasonUnknownPhase, "The recorded phase is unknown to this release.")
 	}
 }
 
@@ -98,14 +98,14 @@ func (d *decider) settle(reason, message string) {
 		d.enter(v1alpha1.PhaseCreating, reason, message)
 		return
 	}
-	d.enter(TerminalPhase(d.Replicas), reason, message)
+	d.enter(terminalPhase(d.Replicas), reason, message)
 	// The status write of the phase change records this too, which saves a reconcile.
 	g := d.generation(d.plan.Next.Current)
 	d.plan.Settled = d.Renderable && g.StatefulSet == Present && g.Match == Same
 }
 
-// TerminalPhase returns stopped for zero desired replicas, and stable otherwise.
-func TerminalPhase(replicas int32) v1alpha1.EnginePhase {
+// terminalPhase returns stopped for zero desired replicas, and stable otherwise.
+func terminalPhase(replicas int32) v1alpha1.EnginePhase {
 	if replicas == 0 {
 		return v1alpha1.PhaseStopped
 	}

@@ -25,7 +25,7 @@ func (d *decider) terminal() {
 		d.rebuild()
 		d.keepServing(RequeueWait)
 	case g.StatefulSet != Present:
-		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", s.Current))
+		d.allocate(ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted.", s.Current))
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
 		d.keepServing(RequeueDrift)
 	case g.Match == Differs && !d.OwnSpecChanged && d.Throttled:
@@ -44,7 +44,7 @@ func (d *decider) settled() {
 	d.plan.Next.Rejected = ""
 	d.plan.Settled = true
 	d.plan.Requeue = RequeueDrift
-	if want := TerminalPhase(d.Replicas); d.State.Phase != want {
+	if want := terminalPhase(d.Replicas); d.State.Phase != want {
 		d.enter(want, "ReplicasChanged", "The terminal phase follows the desired replicas.")
 	}
 }
@@ -72,7 +72,7 @@ func (d *decider) creating() {
 	}
 	d.serve(s.Active)
 	if d.replaces(g) {
-		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d has ready pods.", s.Active, s.Current))
+		d.enter(v1alpha1.PhaseSwitching, ReasonActiveMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d has ready pods.", s.Active, s.Current))
 		return
 	}
 	if d.generation(s.Active).Match != Same { // otherwise the generation that is built would be identical
@@ -86,14 +86,14 @@ func (d *decider) creating() {
 	case g.StatefulSet == Present && g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned: the spec changed.", s.Current))
 	case g.StatefulSet == Terminating: // it may stay terminating indefinitely
-		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
+		d.allocate(ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
 	case g.Taken:
 		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
 	case g.ready() && g.hasPodDependencies():
 		d.enter(v1alpha1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
 	case d.shouldRollBack(g):
 		d.plan.Next.Rejected = d.Desired
-		d.abandon("RolledBack", fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", s.Current, s.Active))
+		d.abandon(ReasonRolledBack, fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", s.Current, s.Active))
 	default:
 		d.build(g)
 		d.plan.Requeue = RequeueWait
@@ -156,7 +156,7 @@ func (d *decider) rebuildActive() {
 		return
 	}
 	if d.Renderable {
-		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", d.State.Active))
+		d.allocate(ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted.", d.State.Active))
 		return
 	}
 	d.plan.Requeue = RequeueDependency
@@ -192,7 +192,7 @@ func (d *decider) switched() {
 	}
 	d.plan.Next.Draining = s.Active
 	if d.Drain.Skip { // the wait is skipped entirely (specification 001, "Phase descriptions")
-		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d is removed without a drain check.", message, s.Active))
+		d.enter(v1alpha1.PhaseCleaning, ReasonDrainSkipped, fmt.Sprintf("%s Generation %d is removed without a drain check.", message, s.Active))
 		return
 	}
 	d.enter(v1alpha1.PhaseDraining, "Switched", message)
@@ -210,9 +210,9 @@ func (d *decider) draining() {
 	case d.lost() && old.StatefulSet == Present, d.startedAgain(old):
 		d.revert()
 	case d.Drain.Skip:
-		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, ReasonDrainSkipped, fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
-		d.enter(v1alpha1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, ReasonDrained, fmt.Sprintf("Generation %d has no queries left.", s.Draining))
 	case d.Drain.Expired:
 		d.enter(v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout has expired.", s.Draining))
 	default:
@@ -257,7 +257,7 @@ func (d *decider) startedAgain(old Generation) bool {
 // pods, and replaces the successor.
 func (d *decider) revert() {
 	s := d.State
-	reason, cause := "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted", s.Active)
+	reason, cause := ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted", s.Active)
 	if !d.lost() {
 		reason, cause = "StartedAgain", fmt.Sprintf("Replicas are desired again and generation %d has none", s.Active)
 	}

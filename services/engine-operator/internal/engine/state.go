@@ -8,6 +8,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
+// Reasons of transitions that other packages interpret.
+const (
+	ReasonDrained            = "Drained"
+	ReasonDrainSkipped       = "DrainSkipped"
+	ReasonStatefulSetMissing = "StatefulSetMissing"
+	ReasonActiveMissing      = "ActiveMissing"
+	ReasonUnknownPhase       = "UnknownPhase"
+	ReasonRolledBack         = "RolledBack"
+)
+
 // Reasons of decisions that the controller reports in addition to the change of phase.
 const (
 	// ReasonNameTaken is the reason for abandoning a number because an object of another
@@ -19,6 +29,27 @@ const (
 
 // None stands for "no generation".
 const None int64 = -1
+
+// IsTerminal reports whether no generation is rolled out in the phase.
+func IsTerminal(phase v1alpha1.EnginePhase) bool {
+	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
+}
+
+// ChecksInstance reports whether the phase requires the instance: phases that may compare or create do (specification 001,
+// "Layer responsibilities"). A rollout in progress does not wait for it.
+func ChecksInstance(phase v1alpha1.EnginePhase) bool {
+	return phase == "" || IsTerminal(phase) || phase == v1alpha1.PhaseCreating
+}
+
+// IsRollout reports whether a generation is rolled out in the phase; false for an unknown phase.
+func IsRollout(phase v1alpha1.EnginePhase) bool {
+	switch phase {
+	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
+		return true
+	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
+	}
+	return false
+}
 
 // State is the part of the status that decisions read and write.
 type State struct {
@@ -229,11 +260,9 @@ type Plan struct {
 // number, a StatefulSet with the current rendering, or the switch to it. A rollout after the switch does not wait for it.
 // The caller checks the credentials then, and decides again as not renderable if they are missing.
 func (p Plan) NeedsInstance(from State) bool {
-	switch from.Phase {
-	case v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
-		return false
-	default:
+	if ChecksInstance(from.Phase) {
 		return p.Next.Allocated > from.Allocated || p.Next.Phase == v1alpha1.PhaseSwitching ||
 			slices.ContainsFunc(p.Ensure, func(e Ensure) bool { return e.StatefulSet })
 	}
+	return false
 }

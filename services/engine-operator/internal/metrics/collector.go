@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // Labels.
@@ -32,13 +33,6 @@ var (
 	}
 	instancePhases = []v1alpha1.InstancePhase{
 		v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.InstanceFailed,
-	}
-	engineConditions = []string{
-		v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady, v1alpha1.ConditionRolloutOverdue, v1alpha1.ConditionRolledBack,
-	}
-	instanceConditions = []string{
-		v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady,
-		v1alpha1.ConditionAuthReady, v1alpha1.ConditionEngineTLSReady, v1alpha1.ConditionGatewayTLSReady,
 	}
 )
 
@@ -169,23 +163,23 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Metric) {
 	gauge := series(out, e.Namespace, e.Name, e.Spec.InstanceRef)
-	status := &e.Status
+	st := &e.Status
 	for _, phase := range enginePhases {
-		gauge(enginePhase, boolValue(status.Phase == phase), string(phase))
+		gauge(enginePhase, boolValue(st.Phase == phase), string(phase))
 	}
-	conditions(status.Conditions, engineConditions, func(kind string, v float64) { gauge(engineCondition, v, kind) })
-	active, draining := status.ActiveGeneration, int64(-1)
-	if status.Phase == "" {
+	conditions(st.Conditions, status.EngineConditions(), func(kind string, v float64) { gauge(engineCondition, v, kind) })
+	active, draining := st.ActiveGeneration, int64(-1)
+	if st.Phase == "" {
 		active = -1
 	}
-	if status.DrainingGeneration != nil {
-		draining = *status.DrainingGeneration
+	if st.DrainingGeneration != nil {
+		draining = *st.DrainingGeneration
 	}
 	gauge(engineReplicas, float64(e.Spec.Replicas))
 	gauge(engineActive, float64(active))
 	gauge(engineDraining, float64(draining))
-	gauge(enginePodsReady, float64(status.ReadyReplicas))
-	gauge(enginePodsTotal, float64(status.Replicas))
+	gauge(enginePodsReady, float64(st.ReadyReplicas))
+	gauge(enginePodsTotal, float64(st.Replicas))
 	if at, ok := c.engines.last(e.Namespace, e.Name); ok {
 		gauge(engineReconciled, seconds(at))
 	}
@@ -196,7 +190,7 @@ func (c *collector) instance(i *v1alpha1.FireboltInstance, out chan<- prometheus
 	for _, phase := range instancePhases {
 		gauge(instancePhase, boolValue(i.Status.Phase == phase), string(phase))
 	}
-	conditions(i.Status.Conditions, instanceConditions, func(kind string, v float64) { gauge(instanceCondition, v, kind) })
+	conditions(i.Status.Conditions, status.InstanceConditions(), func(kind string, v float64) { gauge(instanceCondition, v, kind) })
 	mode := "internal"
 	if i.Spec.Metadata.Postgres != nil {
 		mode = "external"

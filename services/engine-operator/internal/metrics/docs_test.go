@@ -94,8 +94,8 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 	after := i.DeepCopy()
 	after.Status.Phase = v1alpha1.InstanceProvisioning
 	instance := types.NamespacedName{Namespace: key.Namespace, Name: "main"}
-	Engine(nil, e, second(0))
-	Instance(i, after, second(0))
+	Engine(&v1alpha1.FireboltEngine{}, e, second(0))
+	Instance(i, after)
 	DrainCheckFailed(key, "main")
 	DrainCheckFailed(types.NamespacedName{Namespace: "shop", Name: "other"}, "main")
 	EventReadFailed()

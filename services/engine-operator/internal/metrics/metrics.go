@@ -29,7 +29,7 @@ func Register(registry prometheus.Registerer, list Lister) error {
 }
 
 // Engine records what one successful write of an engine's status changed. before and
-// after are the engine as it was read and as the API server returned it; before may be nil.
+// after are the engine as it was read and as the API server returned it.
 func Engine(before, after *v1alpha1.FireboltEngine, now time.Time) { shared.engine(before, after, now) }
 
 // EngineReconciled records that a reconcile of an engine ended without an error.
@@ -56,7 +56,7 @@ func DrainCheckFailed(engine types.NamespacedName, instance string) {
 func EventReadFailed() { shared.unread.Inc() }
 
 // Instance records what one successful write of an instance's status changed.
-func Instance(before, after *v1alpha1.FireboltInstance, _ time.Time) { shared.instance(before, after) }
+func Instance(before, after *v1alpha1.FireboltInstance) { shared.instance(before, after) }
 
 // InstanceReconciled records that a reconcile of an instance ended without an error.
 func InstanceReconciled(instance types.NamespacedName, now time.Time) {
@@ -138,14 +138,7 @@ func (s *set) collectors() []prometheus.Collector {
 }
 
 func (s *set) engine(before, after *v1alpha1.FireboltEngine, now time.Time) {
-	if after == nil {
-		return
-	}
-	var oldPhase v1alpha1.FireboltEngineStatus
-	if before != nil {
-		oldPhase = before.Status
-	}
-	n := statusevents.Diff(oldPhase, after.Status)
+	n := statusevents.Diff(before.Status, after.Status)
 	if n.Moved {
 		s.engineMoves.WithLabelValues(labelValue(n.From, enginePhases), labelValue(n.To, enginePhases)).Inc()
 	}
@@ -172,14 +165,7 @@ func observe(of *prometheus.HistogramVec, outcome string, since *time.Time, now 
 }
 
 func (s *set) instance(before, after *v1alpha1.FireboltInstance) {
-	if after == nil {
-		return
-	}
-	var oldPhase v1alpha1.InstancePhase
-	if before != nil {
-		oldPhase = before.Status.Phase
-	}
-	if phase := after.Status.Phase; oldPhase != phase {
-		s.instanceMoves.WithLabelValues(labelValue(oldPhase, instancePhases), labelValue(phase, instancePhases)).Inc()
+	if was, phase := before.Status.Phase, after.Status.Phase; was != phase {
+		s.instanceMoves.WithLabelValues(labelValue(was, instancePhases), labelValue(phase, instancePhases)).Inc()
 	}
 }

@@ -23,7 +23,7 @@ func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
 func TestDiffSkippedDrainHasNoStart(t *testing.T) {
 	switching := engineWith(draining5, to(v1alpha1.PhaseStable, 40, "RolledOut", ""), to(v1alpha1.PhaseCreating, 50, "SpecChanged", ""),
 		to(v1alpha1.PhaseSwitching, 60, "PodsReady", ""), generations(6, 5))
-	n := Diff(switching.Status, engineWith(switching, to(v1alpha1.PhaseCleaning, 61, reasonDrainSkipped, ""), generations(6, 6)).Status)
+	n := Diff(switching.Status, engineWith(switching, to(v1alpha1.PhaseCleaning, 61, engine.ReasonDrainSkipped, ""), generations(6, 6)).Status)
 	if n.Drain != Skipped || n.DrainingSince != nil {
 		t.Errorf("the drain ended as %q and began at %v", n.Drain, n.DrainingSince)
 	}
@@ -90,7 +90,7 @@ func rolloutDecisions() map[string]decisionRow {
 		},
 		"a deleted StatefulSet": {
 			in:     engine.Input{State: stateOf(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: snapshotOf(4, nil)},
-			reason: reasonMissing, started: true,
+			reason: engine.ReasonStatefulSetMissing, started: true,
 		},
 		"a spec changed again": {
 			in:      engine.Input{State: stateOf(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: snapshotOf(4, map[int64]engine.Generation{4: differs, 5: differs})},
@@ -107,7 +107,7 @@ func rolloutDecisions() map[string]decisionRow {
 					4: {StatefulSet: engine.Present, Match: engine.Differs, Replicas: 2}, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2},
 				}),
 			},
-			reason: reasonRolledBack, outcome: RolledBack,
+			reason: engine.ReasonRolledBack, outcome: RolledBack,
 		},
 		"a ready generation": {in: engine.Input{State: stateOf(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: snapshotOf(4, map[int64]engine.Generation{4: differs, 5: complete})}, reason: "PodsReady"},
 		"routed traffic":     {in: engine.Input{State: stateOf(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: snapshotOf(5, both)}, reason: "Switched"},
@@ -121,8 +121,8 @@ func rolloutDecisions() map[string]decisionRow {
 
 func drainDecisions() map[string]decisionRow {
 	return map[string]decisionRow{
-		"a finished drain":    {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
-		"a disabled drain":    {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
+		"a finished drain":    {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both), Drain: engine.Drain{Drained: true}}, reason: engine.ReasonDrained, drain: Drained},
+		"a disabled drain":    {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both), Drain: engine.Drain{Skip: true}}, reason: engine.ReasonDrainSkipped, drain: Skipped},
 		"an expired drain":    {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
 		"a drain in progress": {in: engine.Input{State: stateOf(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshotOf(5, both)}},
 	}
@@ -135,10 +135,10 @@ func correctingDecisions() map[string]decisionRow {
 			in:     engine.Input{State: stateOf(v1alpha1.PhaseCreating, 5, 5, -1), Snapshot: snapshotOf(5, map[int64]engine.Generation{5: complete})},
 			reason: "AlreadyActive",
 		},
-		"an inconsistent state": {in: engine.Input{State: stateOf(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: snapshotOf(4, both)}, reason: reasonInconsistent},
+		"an inconsistent state": {in: engine.Input{State: stateOf(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: snapshotOf(4, both)}, reason: engine.ReasonInconsistent},
 		"a phase of another release": {
 			in:     engine.Input{State: stateOf("resting", 5, 5, -1), Snapshot: snapshotOf(5, map[int64]engine.Generation{5: complete})},
-			reason: reasonUnknownPhase,
+			reason: engine.ReasonUnknownPhase,
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
 // Outcome is the result of the rollout of a generation.
@@ -33,18 +34,6 @@ const (
 
 // Drains lists the results of a drain.
 func Drains() []Drain { return []Drain{Drained, Skipped, Expired} }
-
-// Reasons of transitions that this package interprets. A test
-// compares them with package engine.
-const (
-	reasonDrained       = "Drained"
-	reasonDrainSkipped  = "DrainSkipped"
-	reasonMissing       = "StatefulSetMissing"
-	reasonActiveMissing = "ActiveMissing"
-	reasonInconsistent  = "Inconsistent"
-	reasonUnknownPhase  = "UnknownPhase"
-	reasonRolledBack    = "RolledBack"
-)
 
 // reasonPhaseChanged is the reason of a transition without one.
 const reasonPhaseChanged = "PhaseChanged"
@@ -104,7 +93,7 @@ func latest(before, after []transition.Entry, to string) transition.Entry {
 
 // rolloutOutcome returns the outcome of the previous current generation's rollout, or an empty string.
 func rolloutOutcome(before, after v1alpha1.FireboltEngineStatus) Outcome {
-	if !rolling(before.Phase) {
+	if !engine.IsRollout(before.Phase) {
 		return ""
 	}
 	unserved := before.CurrentGeneration != before.ActiveGeneration
@@ -115,30 +104,17 @@ func rolloutOutcome(before, after v1alpha1.FireboltEngineStatus) Outcome {
 		return Reverted
 	case after.CurrentGeneration > before.CurrentGeneration && unserved:
 		return Abandoned
-	case terminal(after.Phase) && before.Phase != v1alpha1.PhaseCreating:
+	case engine.IsTerminal(after.Phase) && before.Phase != v1alpha1.PhaseCreating:
 		return Completed
 	}
 	return ""
 }
 
-func rolling(p v1alpha1.EnginePhase) bool {
-	switch p {
-	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
-		return true
-	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
-	}
-	return false
-}
-
-func terminal(p v1alpha1.EnginePhase) bool {
-	return p == v1alpha1.PhaseStable || p == v1alpha1.PhaseStopped
-}
-
 func drained(reason string) Drain {
 	switch reason {
-	case reasonDrained:
+	case engine.ReasonDrained:
 		return Drained
-	case reasonDrainSkipped:
+	case engine.ReasonDrainSkipped:
 		return Skipped
 	case v1alpha1.ReasonDrainTimeoutExceeded:
 		return Expired

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
 // Reasons of events that are not reasons of a condition or a transition.
@@ -24,50 +25,35 @@ const (
 	EventFieldsIgnored = "FieldsIgnored"
 )
 
-// warningReasons are the reasons of Ready=False that emit an event when they begin. Other reasons that
-// phaseReasons does not list come from a Warning event of a StatefulSet.
-var warningReasons = map[string]string{
-	v1alpha1.ReasonInstanceNotReady:   v1alpha1.ReasonInstanceNotReady,
-	v1alpha1.ReasonEngineClassUnready: v1alpha1.ReasonEngineClassUnready,
-	v1alpha1.ReasonNotSupported:       v1alpha1.ReasonNotSupported,
-	v1alpha1.ReasonTemplateRejected:   v1alpha1.ReasonTemplateRejected,
-	v1alpha1.ReasonBoundsExceeded:     v1alpha1.ReasonBoundsExceeded,
-	v1alpha1.ReasonDrainCheckFailing:  v1alpha1.ReasonDrainCheckFailing,
-	v1alpha1.ReasonExternalFinalizer:  EventExternalFinalizer,
-}
-
-// phaseReasons are the reasons of Ready=False that the phase events cover.
+// phaseReasons are the reasons of Ready=False that the phase events cover. Each other one emits an event when it begins.
 var phaseReasons = []string{v1alpha1.ReasonInitializing, v1alpha1.ReasonStopped, v1alpha1.ReasonRolling, v1alpha1.ReasonPodsNotReady}
 
 // warnings are the reasons of transitions that need attention.
 var warnings = []string{
-	v1alpha1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveMissing, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
+	v1alpha1.ReasonDrainTimeoutExceeded, engine.ReasonStatefulSetMissing, engine.ReasonActiveMissing, engine.ReasonInconsistent,
+	engine.ReasonUnknownPhase, engine.ReasonRolledBack,
 }
 
-// Engine returns the events of one status write. Either argument may be nil: the engine is new, or
-// was deleted.
+// Engine returns the events of one status write.
 func Engine(before, after *v1alpha1.FireboltEngine) []Event {
-	if after == nil {
-		return nil
-	}
-	var prev v1alpha1.FireboltEngineStatus
-	if before != nil {
-		prev = before.Status
-	}
-	cur := after.Status
+	prev, cur := before.Status, after.Status
 	var out list
 	n := Diff(prev, cur)
 	if n.Moved {
 		out.add(slices.Contains(warnings, n.Entry.Reason), reason(n), "%s", transitionNote(n, cur))
 	} else if n.Outcome == Abandoned {
 		out.normal(EventRolloutAbandoned, "Generation %d was abandoned%s before it served; the rollout of generation %d started.",
-			n.Generation, formatDuration(timePtr(n.Since), at(cur.RolloutStartedAt)), cur.CurrentGeneration)
+			n.Generation, formatDuration(n.Since, at(cur.RolloutStartedAt)), cur.CurrentGeneration)
 	}
 	if c, ok := becameTrue(prev.Conditions, cur.Conditions, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); ok {
 		out.warning(c.Reason, c.Message)
 	}
 	if c, ok := becameTrue(prev.Conditions, cur.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(phaseReasons, c.Reason) {
-		out.warning(orElse(warningReasons[c.Reason], c.Reason), c.Message)
+		reason := c.Reason
+		if reason == v1alpha1.ReasonExternalFinalizer {
+			reason = EventExternalFinalizer
+		}
+		out.warning(reason, c.Message)
 	}
 	if text := unused(cur); text != "" && text != unused(prev) {
 		out.warning(EventFieldsIgnored, text)
@@ -96,7 +82,7 @@ func transitionNote(n Change, cur v1alpha1.FireboltEngineStatus) string {
 	if n.Entry.Message != "" {
 		text += " " + n.Entry.Message
 	}
-	duration := formatDuration(timePtr(n.Since), n.Entry.Time.Time)
+	duration := formatDuration(n.Since, n.Entry.Time.Time)
 	switch n.Outcome {
 	case Completed:
 		text += fmt.Sprintf(" The rollout of generation %d is complete%s.", n.Generation, duration)
@@ -130,13 +116,6 @@ func draining(s v1alpha1.FireboltEngineStatus) int64 {
 		return s.ActiveGeneration
 	}
 	return *s.DrainingGeneration
-}
-
-func timePtr(t *time.Time) *metav1.Time {
-	if t == nil {
-		return nil
-	}
-	return &metav1.Time{Time: *t}
 }
 
 func at(t *metav1.Time) time.Time {

@@ -108,7 +108,7 @@ func checkEvents(t *testing.T, rows map[string]eventRow) {
 func TestEventsOfRollouts(t *testing.T) {
 	checkEvents(t, map[string]eventRow{
 		"an engine is new": {
-			nil, engineWith(nil, to(v1alpha1.PhaseCreating, 0, v1alpha1.ReasonInitializing, "The engine is new."), generations(0, -1), ready(v1alpha1.ReasonInitializing, "")),
+			engineWith(nil), engineWith(nil, to(v1alpha1.PhaseCreating, 0, v1alpha1.ReasonInitializing, "The engine is new."), generations(0, -1), ready(v1alpha1.ReasonInitializing, "")),
 			[]Event{{Reason: "Initializing", Message: "Phase creating, was none, generation 0. The engine is new. The rollout of generation 0 begins."}},
 		},
 		"a rollout begins": {
@@ -217,7 +217,6 @@ func TestEventsOfOtherChanges(t *testing.T) {
 			engineWith(stable, func(s *v1alpha1.FireboltEngineStatus) { s.Phase = "resting" }), stable,
 			[]Event{{Reason: "PhaseChanged", Message: "Phase stable, was resting, generation 4."}},
 		},
-		"an engine is deleted": {stable, nil, nil},
 	})
 }
 

@@ -29,14 +29,7 @@ var rejections = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupp
 // Instance returns the events of one status write: changes of the phase, components that
 // became ready or unready, and failures that keep the instance from matching its spec.
 func Instance(before, after *v1alpha1.FireboltInstance) []Event {
-	if after == nil {
-		return nil
-	}
-	var prev v1alpha1.FireboltInstanceStatus
-	if before != nil {
-		prev = before.Status
-	}
-	cur := after.Status
+	prev, cur := before.Status, after.Status
 	var out list
 	if prev.Phase != cur.Phase {
 		e := latest(prev.Transitions, cur.Transitions, string(cur.Phase))

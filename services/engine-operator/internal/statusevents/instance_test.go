@@ -43,7 +43,7 @@ func TestInstanceEvents(t *testing.T) {
 		before, after *v1alpha1.FireboltInstance
 		want          []Event
 	}{
-		"it is new": {nil, provisioning, []Event{
+		"it is new": {&v1alpha1.FireboltInstance{}, provisioning, []Event{
 			{Reason: "Provisioning", Message: "Phase Provisioning, was none. Metadata: no pod yet."},
 		}},
 		"it becomes ready": {provisioning, readyInstance, []Event{
@@ -72,7 +72,6 @@ func TestInstanceEvents(t *testing.T) {
 		"it is stopped": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(metadata, v1alpha1.ReasonStopped, "Stopped by annotation.")), []Event{
 			{Reason: "MetadataStopped", Message: "Stopped by annotation."},
 		}},
-		"it is gone": {readyInstance, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

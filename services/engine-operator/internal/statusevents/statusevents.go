@@ -62,9 +62,9 @@ func orElse[T ~string](s T, other string) string {
 }
 
 // formatDuration formats a duration; its ends have a precision of one second.
-func formatDuration(from *metav1.Time, to time.Time) string {
+func formatDuration(from *time.Time, to time.Time) string {
 	if from == nil || to.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(" after %s", max(to.Sub(from.Time), 0).Round(time.Second))
+	return fmt.Sprintf(" after %s", max(to.Sub(*from), 0).Round(time.Second))
 }

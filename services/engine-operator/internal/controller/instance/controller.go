@@ -182,7 +182,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 
 // recordEvents emits the events of a status change after its write.
 func (r *Reconciler) recordEvents(before, after *v1alpha1.FireboltInstance) {
-	metrics.Instance(before, after, r.Clock.Now())
+	metrics.Instance(before, after)
 	for _, e := range statusevents.Instance(before, after) {
 		kind := corev1.EventTypeNormal
 		if e.Warning {

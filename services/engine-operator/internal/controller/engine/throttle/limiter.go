@@ -238,10 +238,5 @@ func (l *Limiter) Observe(e *v1alpha1.FireboltEngine) {
 // IsRollingOut reports whether the engine is between two generations. A new engine is not: it
 // replaces no generation.
 func IsRollingOut(e *v1alpha1.FireboltEngine) bool {
-	switch e.Status.Phase {
-	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
-		return e.Status.ActiveGeneration != engine.None
-	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
-	}
-	return false
+	return engine.IsRollout(e.Status.Phase) && e.Status.ActiveGeneration != engine.None
 }
