@@ -12,10 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// Snapshot reduces the children to the facts that decisions use. For each number in compared it
-// compares the StatefulSet with the generation that renderGeneration returns; if it is nil, every
-// match is Unknown.
-func (c Children) Snapshot(renderGeneration func(n int64) (render.Generation, error), compared ...int64) (engine.Snapshot, error) {
+// Snapshot reduces the children to the facts that decisions use. It compares the StatefulSets with the rendered generations;
+// the match of others is Unknown.
+func (c Children) Snapshot(rendered map[int64]render.Generation) (engine.Snapshot, error) {
 	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
 	for _, n := range c.generations() {
 		g := c.reduce(n)
@@ -23,11 +22,8 @@ func (c Children) Snapshot(renderGeneration func(n int64) (render.Generation, er
 		if live == nil {
 			live = c.LastVersions[n]
 		}
-		if renderGeneration != nil && live != nil && slices.Contains(compared, n) {
-			desired, err := renderGeneration(n)
-			if err != nil {
-				return engine.Snapshot{}, err
-			}
+		if desired, ok := rendered[n]; ok && live != nil {
+			var err error
 			if g.Match, err = render.Compare(desired, live, c.settled); err != nil {
 				return engine.Snapshot{}, err
 			}
@@ -98,7 +94,7 @@ func (c Children) reduce(n int64) engine.Generation {
 	}
 	if set := c.StatefulSets[n]; set != nil {
 		g.Replicas = ptr.Deref(set.Spec.Replicas, 1)
-		g.Unlabeled = c.engine != "" && !containsAll(set.Labels, names.GenerationLabels(c.engine, n))
+		g.Unlabeled = !containsAll(set.Labels, names.GenerationLabels(c.engine, n))
 	}
 	g.Restorable = g.StatefulSet == engine.Absent && c.LastVersions[n] != nil
 	g.Taken = len(c.NameConflicts) > 0 && n == c.current

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -16,43 +15,45 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-func renderGeneration(replicas int32) func(int64) (render.Generation, error) {
-	return func(n int64) (render.Generation, error) {
-		return render.Of(render.Input{Engine: resolve.Engine{Name: "e", Namespace: "n", Replicas: replicas}, Generation: n})
+// renderAll renders generations with the given replicas.
+func renderAll(t *testing.T, replicas map[int64]int32) map[int64]render.Generation {
+	t.Helper()
+	out := map[int64]render.Generation{}
+	for n, r := range replicas {
+		g, err := render.Of(render.Input{Engine: resolve.Engine{Name: "e", Namespace: "n", Replicas: r}, Generation: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[n] = g
 	}
+	return out
 }
 
 // children returns rendered generations with the given replicas.
 func children(t *testing.T, replicas map[int64]int32) Children {
 	t.Helper()
-	c := Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
-	for n, r := range replicas {
-		g, err := renderGeneration(r)(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+	c := Children{engine: "e", StatefulSets: map[int64]*appsv1.StatefulSet{}}
+	for n, g := range renderAll(t, replicas) {
 		c.StatefulSets[n] = g.StatefulSet
 	}
 	return c
 }
 
-func TestSnapshotComparesRequestedGenerations(t *testing.T) {
+func TestSnapshotComparesRenderedGenerations(t *testing.T) {
 	// Generation 2 serves with one pod, 3 is being built with two, 1 is left over.
 	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
 	cases := map[string]struct {
-		render   func(int64) (render.Generation, error)
-		compared []int64
+		rendered map[int64]int32
 		want     map[int64]engine.Match
 	}{
-		"the spec of the new one":         {renderGeneration(2), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Differs, 3: engine.Same}},
-		"the spec of the serving one":     {renderGeneration(1), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Same, 3: engine.Differs}},
-		"one that does not exist":         {renderGeneration(1), []int64{4, engine.None}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
-		"nothing that could be rendered":  {nil, []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
-		"the same generation named twice": {renderGeneration(2), []int64{3, 3}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Same}},
+		"the spec of the new one":        {map[int64]int32{3: 2, 2: 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Differs, 3: engine.Same}},
+		"the spec of the serving one":    {map[int64]int32{3: 1, 2: 1}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Same, 3: engine.Differs}},
+		"one that does not exist":        {map[int64]int32{4: 1}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
+		"nothing that could be rendered": {nil, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, err := c.Snapshot(tc.render, tc.compared...)
+			s, err := c.Snapshot(renderAll(t, tc.rendered))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,14 +65,6 @@ func TestSnapshotComparesRequestedGenerations(t *testing.T) {
 				t.Errorf("matches (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestSnapshotReturnsRenderError(t *testing.T) {
-	broken := errors.New("broken")
-	c := children(t, map[int64]int32{1: 1})
-	if _, err := c.Snapshot(func(int64) (render.Generation, error) { return render.Generation{}, broken }, 1); !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
@@ -55,14 +56,15 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	name := s.engine.Spec.InstanceRef
 	instance := &v1alpha1.FireboltInstance{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: name}, instance)
+	unsupported := validation.InstanceUnsupported(instance)
 	switch {
 	case apierrors.IsNotFound(err):
 		s.instanceError = status.InstanceNotFound(name)
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
-	case len(validation.InstanceUnsupported(instance)) > 0:
-		s.instanceError = status.InstanceRejected(name, validation.Message(validation.InstanceUnsupported(instance)))
+	case len(unsupported) > 0:
+		s.instanceError = status.InstanceRejected(name, validation.Message(unsupported))
 	case instance.Spec.ID == "":
 		s.instanceError = fmt.Sprintf("FireboltInstance %q has no id yet.", name)
 	case instance.Status.MetadataEndpoint == "":
@@ -72,35 +74,32 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, nil
 }
 
-// render renders the current generation, if its inputs are known, and compares it and the
-// serving one with the observed objects.
+// render renders the current generation and the serving one, if their inputs are known, and compares them with
+// the observed objects.
 func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result, error) {
-	var renderGeneration func(n int64) (render.Generation, error)
+	rendered := map[int64]render.Generation{}
 	if s.admitted() {
-		e, err := s.resolved()
+		e, err := resolve.Resolve(s.engine, s.class, status.Replicas(s.engine))
 		if err != nil {
 			return steps.Result{}, err
 		}
-		s.input = render.Input{
-			Engine: e, Images: r.Images, Generation: s.plan.Next.Current,
-			Instance: render.Instance{ID: s.instance.Spec.ID, Endpoint: s.instance.Status.MetadataEndpoint},
+		numbers := []int64{s.plan.Next.Current}
+		if active := s.plan.Next.Active; active != engine.None && active != s.plan.Next.Current {
+			numbers = append(numbers, active)
 		}
-		desired, err := render.Of(s.input)
-		if err != nil {
-			return steps.Result{}, err
-		}
-		s.desired = &desired
-		renderGeneration = func(n int64) (render.Generation, error) {
-			if n == s.input.Generation {
-				return desired, nil
+		for _, n := range numbers {
+			rendered[n], err = render.Of(render.Input{
+				Engine: e, Images: r.Images, Generation: n,
+				Instance: render.Instance{ID: s.instance.Spec.ID, Endpoint: s.instance.Status.MetadataEndpoint},
+			})
+			if err != nil {
+				return steps.Result{}, err
 			}
-			in := s.input
-			in.Generation = n
-			return render.Of(in)
 		}
+		s.desired = new(rendered[s.plan.Next.Current])
 	}
 	var err error
-	s.snapshot, err = s.children.Snapshot(renderGeneration, s.plan.Next.Current, s.plan.Next.Active)
+	s.snapshot, err = s.children.Snapshot(rendered)
 	return steps.Result{}, err
 }
 

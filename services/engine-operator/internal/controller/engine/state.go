@@ -7,7 +7,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -28,8 +27,7 @@ type reconcileState struct {
 	// unsupported, rejected and bounds describe what admission would reject, ignored its warnings.
 	unsupported, rejected, bounds, ignored string
 
-	// input is the input of the rendering; desired is nil when it cannot be rendered.
-	input   render.Input
+	// desired is the rendering of the current generation; nil when it cannot be rendered.
 	desired *render.Generation
 
 	drain      engine.Drain
@@ -68,19 +66,12 @@ func (s *reconcileState) fail(failure error) {
 	}
 }
 
-// checksInstance reports whether the phase requires the instance: phases that may compare or
-// create do (specification 001, "Layer responsibilities"). A rollout in progress does not wait for it.
-func (s *reconcileState) checksInstance() bool {
-	switch s.engine.Status.Phase {
-	case "", v1alpha1.PhaseStable, v1alpha1.PhaseStopped, v1alpha1.PhaseCreating:
-		return true
-	case v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
-	}
-	return false
+// checkedInstance reports whether the result of this reconcile replaces InstanceReady. Neither a deletion nor a reconcile that
+// failed before reads the instance.
+func (s *reconcileState) checkedInstance() bool {
+	read := s.instance != nil || s.instanceError != ""
+	return read && engine.ChecksInstance(s.engine.Status.Phase) && !status.Intent(s.engine).Paused
 }
-
-// resolvedInstance reports whether the instance was read: neither the deletion nor a reconcile that failed before does.
-func (s *reconcileState) resolvedInstance() bool { return s.instance != nil || s.instanceError != "" }
 
 // ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
 // operator release, requires a change. Only spec and command set the number of replicas.
@@ -93,8 +84,7 @@ func (s *reconcileState) ownSpecChanged() bool {
 // isTransitional reports whether the writes of this reconcile enqueue the engine at once. The next
 // reconcile supersedes this result, so states between two phases are not published.
 func (s *reconcileState) isTransitional() bool {
-	phase := s.plan.Next.Phase
-	return s.decided && s.plan.Requeue == engine.RequeueNow && phase != v1alpha1.PhaseStable && phase != v1alpha1.PhaseStopped
+	return s.decided && s.plan.Requeue == engine.RequeueNow && !engine.IsTerminal(s.plan.Next.Phase)
 }
 
 // applied reports whether the current generation matches the spec and its controller has
@@ -108,7 +98,7 @@ func (s *reconcileState) applied() bool {
 // outcome returns the input of the status.
 func (s *reconcileState) outcome() status.Engine {
 	out := status.Engine{
-		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.resolvedInstance() && s.checksInstance() && !status.Intent(s.engine).Paused,
+		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.checkedInstance(),
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
 		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
 		Stuck: s.stuck, Unrouted: s.children.Route() != s.plan.Next.Active,
@@ -118,9 +108,4 @@ func (s *reconcileState) outcome() status.Engine {
 	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(s.children, s.plan.Next.Active)
 	return out
-}
-
-// resolved returns the flattened engine: its spec merged with its class.
-func (s *reconcileState) resolved() (resolve.Engine, error) {
-	return resolve.Resolve(s.engine, s.class, status.Replicas(s.engine))
 }
