@@ -100,12 +100,12 @@ func ParseGeneration(labels map[string]string) (int64, bool) {
 // GenerationOf returns the generation of an object's name, which unlike a label cannot
 // be changed; of builds the names of its kind, for example [Headless].
 func GenerationOf(name, engine string, of func(string, int64) string) (int64, bool) {
-	start, end, _ := strings.Cut(of(engine, 0), engine+"-g0")
-	digits, ok := strings.CutPrefix(name, start+engine+"-g")
+	suffix := strings.TrimPrefix(of(engine, 0), Generation(engine, 0))
+	digits, ok := strings.CutPrefix(name, engine+"-g")
 	if !ok {
 		return 0, false
 	}
-	if digits, ok = strings.CutSuffix(digits, end); !ok {
+	if digits, ok = strings.CutSuffix(digits, suffix); !ok {
 		return 0, false
 	}
 	n, ok := number(digits)

@@ -125,7 +125,7 @@ func engineReconcile(p status.Engine, failure error) contract.Reconcile {
 	switch {
 	case status.Intent(p.Object).Paused:
 	case reason != "":
-		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: status.Clamp(message)}
+		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: contract.Text(message)}
 	case failure != nil && p.Warning.Terminal:
 		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: p.Warning.Reason, Message: p.Warning.Message}
 	case failure == nil && p.Plan.Waiting:
@@ -139,5 +139,5 @@ func outcome(failure error) contract.Reconcile {
 	if failure == nil {
 		return contract.Reconcile{Outcome: contract.Succeeded}
 	}
-	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: status.Clamp(failure.Error())}
+	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: contract.Text(failure.Error())}
 }

@@ -44,7 +44,7 @@ func instanceReconcile(p status.Instance, failure error) contract.Reconcile {
 			// No retry restores a missing Secret that the spec names,
 			// although the phase is not Failed.
 			terminal := t.Terminal || t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed
-			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: status.Clamp(t.Message)}
+			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: contract.Text(t.Message)}
 		}
 	}
 	return outcome(failure)

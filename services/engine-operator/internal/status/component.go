@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
@@ -46,7 +47,7 @@ func (c Component) condition(name string) *metav1.Condition {
 	out := &metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
 	case c.Failure != nil:
-		out.Reason, out.Message = c.Failure.Reason, Clamp(c.Failure.Message)
+		out.Reason, out.Message = c.Failure.Reason, contract.Text(c.Failure.Message)
 	case c.Deployment == nil && !c.Desired:
 		return nil
 	case c.Replicas == 0 && c.Deployment != nil && c.Deployment.Status.Replicas > 0:
@@ -57,7 +58,7 @@ func (c Component) condition(name string) *metav1.Condition {
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
 	default:
 		out.Reason = c.unready()
-		out.Message = Clamp(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.WaitsFor, c.createFailure()))
+		out.Message = contract.Text(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.WaitsFor, c.createFailure()))
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -55,7 +56,7 @@ type Engine struct {
 	Unrouted bool
 	// Warning describes why Kubernetes creates no pods, or rejects an object.
 	Warning Warning
-	// Stuck holds the pods of earlier generations that do not terminate.
+	// Stuck holds the pods of generations other than the current one that do not terminate.
 	Stuck []corev1.Pod
 	// PodsReady, PodsTotal and Replicas describe the serving generation.
 	PodsReady, PodsTotal, Replicas int32
@@ -105,7 +106,7 @@ func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	was, next := engine.StateOf(p.Object.Status), p.Plan.Next
 	switch {
-	case next.Phase == "" || terminal(next.Phase):
+	case next.Phase == "" || engine.IsTerminal(next.Phase):
 		out.RolloutStartedAt = nil
 	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || rebuilds(was.Phase, next.Phase):
 		out.RolloutStartedAt = new(metav1.NewTime(now.Truncate(time.Second)))
@@ -123,10 +124,6 @@ func (p Engine) scale(out *v1alpha1.FireboltEngineStatus) {
 	if out.ActiveGeneration != engine.None {
 		out.Selector = labels.SelectorFromSet(names.GenerationLabels(p.Object.Name, out.ActiveGeneration)).String()
 	}
-}
-
-func terminal(phase v1alpha1.EnginePhase) bool {
-	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
 }
 
 // failureConditions sets the conditions that are True only after a failure.
@@ -177,7 +174,7 @@ func (p Engine) conditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 			ready.Message += " Its successor waits for other rollouts to end."
 		}
 		if p.Ignored != "" {
-			ready.Message = Clamp(ready.Message + " " + p.Ignored)
+			ready.Message = contract.Text(ready.Message + " " + p.Ignored)
 		}
 	}
 	if p.Warning.Reason != "" && (ready.Reason == v1alpha1.ReasonRolling || ready.Reason == v1alpha1.ReasonPodsNotReady) {
@@ -281,14 +278,5 @@ func (p Engine) set(out *v1alpha1.FireboltEngineStatus, c metav1.Condition, now 
 
 func setCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-	if old := meta.FindStatusCondition(*conditions, c.Type); old != nil && old.Status == c.Status {
-		c.LastTransitionTime = old.LastTransitionTime
-	}
-	for i := range *conditions {
-		if (*conditions)[i].Type == c.Type {
-			(*conditions)[i] = c
-			return
-		}
-	}
-	*conditions = append(*conditions, c)
+	meta.SetStatusCondition(conditions, c)
 }

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
@@ -83,7 +84,7 @@ func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.
 	}
 	ready := rollUp(list)
 	if p.Failure != nil {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, p.Failure.Reason, Clamp(p.Failure.Message)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, p.Failure.Reason, contract.Text(p.Failure.Message)
 	}
 	out.Conditions = own(was, instanceConditions) // the times of the last transitions
 	for _, c := range append([]metav1.Condition{ready}, list...) {
@@ -113,7 +114,7 @@ func rollUp(found []metav1.Condition) metav1.Condition {
 			ready.Reason, ready.Message = v1alpha1.ReasonInitializing, c.name+": not checked yet."
 			return ready
 		case has.Status != metav1.ConditionTrue:
-			ready.Reason, ready.Message = has.Reason, Clamp(c.name+": "+has.Message)
+			ready.Reason, ready.Message = has.Reason, contract.Text(c.name+": "+has.Message)
 			return ready
 		}
 	}

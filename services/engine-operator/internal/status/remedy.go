@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 )
 
@@ -19,12 +20,19 @@ const (
 )
 
 // remediedLimit leaves room for the prefix that a condition adds, so that no remedy is truncated.
-const remediedLimit = messageLimit - 64
+const remediedLimit = contract.MaxTextBytes - 64
 
 // withRemedy appends a remedy to a description, and truncates only the description.
 func withRemedy(description, remedy string) string {
 	description = strings.TrimSuffix(description, ".") + "."
 	return truncate(description, remediedLimit-len(remedy)-1) + " " + remedy
+}
+
+func truncate(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit-3], "") + "..."
+	}
+	return s
 }
 
 // refusal returns the message of an API error about an object, and whether the error is terminal: no retry clears it
@@ -36,5 +44,5 @@ func refusal(err error, correction string) (message string, terminal bool) {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return withRemedy(err.Error(), correction), true
 	}
-	return Clamp(err.Error()), false
+	return contract.Text(err.Error()), false
 }

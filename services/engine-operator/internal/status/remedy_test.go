@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // However long a description is, the remedy is complete, also after the prefix of a condition.
@@ -20,7 +22,7 @@ func TestRemedyIsNeverTruncated(t *testing.T) {
 		"children":                ChildrenHeld([]string{long}),
 		"a Service":               ServiceHeld("s", []string{long}),
 	} {
-		got := Clamp("Metadata: " + message)
+		got := contract.Text("Metadata: " + message)
 		if !strings.HasSuffix(got, ".") || strings.HasSuffix(got, "...") {
 			t.Errorf("%s: the message ends with %q", name, got[len(got)-20:])
 		}

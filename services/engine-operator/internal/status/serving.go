@@ -1,8 +1,6 @@
 package status
 
 import (
-	"strings"
-
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
@@ -21,17 +19,4 @@ func Serving(c observe.Children, active int64) (ready, total, replicas int32, im
 		image = set.Spec.Template.Spec.Containers[0].Image
 	}
 	return ready, total, replicas, image
-}
-
-// messageLimit is the contract's limit of a message.
-const messageLimit = 1024
-
-// Clamp truncates a message to the contract's limit.
-func Clamp(s string) string { return truncate(s, messageLimit) }
-
-func truncate(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit-3], "") + "..."
-	}
-	return s
 }

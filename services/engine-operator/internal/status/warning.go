@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
@@ -48,7 +49,7 @@ func WarningOf(statefulSet string, events []corev1.Event) Warning {
 	if count := eventCount(e); count > 1 {
 		out.Message += fmt.Sprintf(" (x%d)", count)
 	}
-	out.Message = Clamp(out.Message)
+	out.Message = contract.Text(out.Message)
 	return out
 }
 

@@ -52,7 +52,7 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 		return steps.Result{}, nil
 	}
 	var remaining time.Duration
-	s.drain.Expired, remaining = expired(result.Switched, d.Timeout, r.Clock.Now())
+	s.drain.Expired, remaining = elapsed(result.Switched, d.Timeout, r.Clock.Now())
 	return steps.Result{Requeue: steps.MinRequeue(remaining, result.RequeueAfter)}, nil
 }
 
@@ -67,14 +67,10 @@ func (s *reconcileState) keepDrainError() {
 // the remaining time, which is zero without a deadline or without a generation in progress.
 func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) (isOverdue bool, remaining time.Duration) {
 	start := e.Status.RolloutStartedAt
-	if deadline <= 0 || start == nil || e.Status.Phase != v1alpha1.PhaseCreating {
+	if start == nil || e.Status.Phase != v1alpha1.PhaseCreating {
 		return false, 0
 	}
-	remaining = start.Add(deadline).Sub(now)
-	if remaining <= 0 {
-		return true, 0
-	}
-	return false, remaining
+	return elapsed(start.Time, deadline, now)
 }
 
 // canRollBack reports whether the StatefulSet of a generation has had the whole deadline to become ready, and otherwise the
@@ -83,17 +79,15 @@ func canRollBack(set *appsv1.StatefulSet, deadline time.Duration, now time.Time)
 	if set == nil {
 		return false, 0
 	}
-	remaining = set.CreationTimestamp.Add(deadline).Sub(now)
-	return remaining <= 0, max(remaining, 0)
+	return elapsed(set.CreationTimestamp.Time, deadline, now)
 }
 
-// expired reports whether the drain has exceeded its timeout, and otherwise the remaining
-// time, which is zero without a timeout.
-func expired(switched time.Time, timeout time.Duration, now time.Time) (isExpired bool, remaining time.Duration) {
-	if timeout <= 0 {
+// elapsed reports whether the limit has passed since start, and otherwise the remaining time, which is zero without a limit.
+func elapsed(start time.Time, limit time.Duration, now time.Time) (isElapsed bool, remaining time.Duration) {
+	if limit <= 0 {
 		return false, 0
 	}
-	remaining = switched.Add(timeout).Sub(now)
+	remaining = start.Add(limit).Sub(now)
 	return remaining <= 0, max(remaining, 0)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-func TestExpiredFollowsDrainTimeout(t *testing.T) {
+func TestElapsedFollowsDrainTimeout(t *testing.T) {
 	switched := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
 		timeout, elapsed time.Duration
@@ -34,9 +34,9 @@ func TestExpiredFollowsDrainTimeout(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			isExpired, remaining := expired(switched, tc.timeout, switched.Add(tc.elapsed))
+			isExpired, remaining := elapsed(switched, tc.timeout, switched.Add(tc.elapsed))
 			if isExpired != tc.isExpired || remaining != tc.remaining {
-				t.Errorf("expired = %t, %s; want %t, %s", isExpired, remaining, tc.isExpired, tc.remaining)
+				t.Errorf("elapsed = %t, %s; want %t, %s", isExpired, remaining, tc.isExpired, tc.remaining)
 			}
 		})
 	}
