@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
@@ -158,4 +159,15 @@ func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 	p.Enqueue(subject(2), text("3", "b"))
 	p.Enqueue(subject(3), text("4", "c"))
 	wantStored(t, c, map[string]string{subject(3): "c"})
+}
+
+func TestIsConflict(t *testing.T) {
+	for code, want := range map[jetstream.ErrorCode]bool{
+		jetstream.JSErrCodeStreamWrongLastSequence: true, jetstream.JSErrCodeStreamWrongLastSequenceConstant: true,
+		jetstream.JSErrCodeMessageNotFound: false,
+	} {
+		if got := bus.IsConflict(fmt.Errorf("publish: %w", &jetstream.APIError{ErrorCode: code})); got != want {
+			t.Errorf("IsConflict is %t for code %d, want %t", got, code, want)
+		}
+	}
 }

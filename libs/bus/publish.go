@@ -94,7 +94,7 @@ func Result(ack *jetstream.PubAck, err error) string {
 		return "duplicate"
 	case err == nil:
 		return "stored"
-	case isConflict(err):
+	case IsConflict(err):
 		return "conflict"
 	case errors.Is(err, ErrDenied):
 		return "denied"
@@ -103,8 +103,9 @@ func Result(ack *jetstream.PubAck, err error) string {
 	}
 }
 
-// isConflict reports whether err is the server's rejection of the expected last sequence.
-func isConflict(err error) bool {
+// IsConflict reports whether the server rejected the expected last sequence: another writer was first. A replicated stream
+// has an error code of its own for it.
+func IsConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
@@ -125,7 +126,7 @@ func (c *Conn) outcomeOf(subject string, ack *jetstream.PubAck, err error) strin
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionClosed),
 		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
 		return outcomeDisconnected
-	case isConflict(err):
+	case IsConflict(err):
 		return outcomeConflict
 	case errors.As(err, &api):
 		return outcomeRejected
