@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
@@ -19,21 +18,12 @@ const maxNamed = 5
 // clamp makes a text valid for a condition: UTF-8 without control characters and not too
 // long. Otherwise the API server would reject the whole status.
 func clamp(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
+	return contract.Truncate(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) <= limit {
-		return text
-	}
-	const ellipsis = "..."
-	end := limit - len(ellipsis)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
+	}, text), limit)
 }
 
 // sentence joins parts in alphabetical order.

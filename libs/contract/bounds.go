@@ -43,15 +43,18 @@ func (o Observation) Bounded() Observation {
 	return o
 }
 
-// Text returns s as valid UTF-8 of at most [MaxTextBytes], cut between two characters
+// Text returns s as valid UTF-8 of at most [MaxTextBytes]; see [Truncate].
+func Text(s string) string { return Truncate(s, MaxTextBytes) }
+
+// Truncate returns s as valid UTF-8 of at most limit bytes, cut between two characters
 // and marked with an ellipsis where it was longer.
-func Text(s string) string {
+func Truncate(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= MaxTextBytes {
+	if len(s) <= limit {
 		return s
 	}
 	const ellipsis = "..."
-	end := MaxTextBytes - len(ellipsis)
+	end := limit - len(ellipsis)
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}

@@ -13,11 +13,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const (
-	maxExamples     = 3
-	maxMessageBytes = 1024
-)
-
 // order is the order of failure classes: those that do not clear by waiting first.
 var order = []contract.FailureClass{
 	contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailurePodFailed,
@@ -75,7 +70,7 @@ type podFailure struct{ pod, message string }
 func summarize(class contract.FailureClass, found []podFailure) contract.Failure {
 	slices.SortFunc(found, func(a, b podFailure) int { return strings.Compare(a.pod, b.pod) })
 	f := contract.Failure{Class: class, Count: int32(len(found)), Message: found[0].message} //nolint:gosec // a list of pods is far shorter than 2^31
-	for _, t := range found[:min(len(found), maxExamples)] {
+	for _, t := range found[:min(len(found), contract.MaxExamples)] {
 		f.Examples = append(f.Examples, t.pod)
 	}
 	return f
@@ -203,12 +198,7 @@ func exit(name string, t *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf("container %q ended with exit code %d (%s)", name, t.ExitCode, t.Reason)
 }
 
-// clean makes one line of at most 1 KiB without control characters.
+// clean makes one line without control characters that fits in an observation.
 func clean(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")
-	s = strings.ToValidUTF8(strings.TrimSpace(s), "?")
-	if len(s) <= maxMessageBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessageBytes-3], "") + "..."
+	return contract.Text(strings.TrimSpace(strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")))
 }
