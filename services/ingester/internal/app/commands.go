@@ -82,6 +82,7 @@ func (o *Options) environment(ctx context.Context, s service.Options, t operator
 	config := command.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
 		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace, Cluster: s.ClusterName,
+		EvictImmutableKinds: o.EvictImmutableKinds,
 	}
 	if s.NATSURL != "" {
 		config.Bus = func() (*bus.Conn, error) { return connect(s, config.Log) }

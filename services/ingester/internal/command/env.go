@@ -34,6 +34,8 @@ type Env struct {
 	Namespaces []string
 	// LeaseNamespace holds the ingester's Lease.
 	LeaseNamespace string
+	// EvictImmutableKinds is set if the ingester evicts every object of an immutable kind.
+	EvictImmutableKinds bool
 	// Bus connects to the bus, under the identity of the ingester; nil without one. Cluster is the
 	// cluster's name there.
 	Bus     func() (*bus.Conn, error)
@@ -48,14 +50,15 @@ type Config struct {
 	// another cluster is an error nevertheless: such settings are a mistake, which the command could not undo.
 	Optional bool
 	// Outbox adds an event to the outbox for each change; an ingester with a bus publishes them.
-	Outbox         bool
-	Client         client.Client
-	Clock          clock.WithTicker
-	Log            logr.Logger
-	Namespaces     []string
-	LeaseNamespace string
-	Bus            func() (*bus.Conn, error)
-	Cluster        string
+	Outbox              bool
+	EvictImmutableKinds bool
+	Client              client.Client
+	Clock               clock.WithTicker
+	Log                 logr.Logger
+	Namespaces          []string
+	LeaseNamespace      string
+	Bus                 func() (*bus.Conn, error)
+	Cluster             string
 }
 
 // Open returns an Env and checks that MySQL is available and has the current schema. It
@@ -71,6 +74,7 @@ func Open(ctx context.Context, config Config) (Env, error) {
 	env := Env{
 		Client: config.Client, Kinds: kinds, Clock: config.Clock, Log: config.Log,
 		Namespaces: config.Namespaces, LeaseNamespace: config.LeaseNamespace, Bus: config.Bus, Cluster: config.Cluster,
+		EvictImmutableKinds: config.EvictImmutableKinds,
 	}
 	if !config.MySQL.Configured() {
 		return env, nil
@@ -95,6 +99,7 @@ func openStore(ctx context.Context, config Config) (*mysql.Storage, error) {
 	}
 	store, err := mysql.Open(ctx, mysql.Options{
 		Connector: connector, Pool: config.MySQL.Pool, Log: config.Log, Clock: config.Clock, Outbox: config.Outbox,
+		EvictImmutableKinds: config.EvictImmutableKinds,
 	})
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@
 //
 // The tree, in order (specification 003, "Reconcile Decision Tree"):
 //
-//	not found                             nothing
 //	deletionTimestamp set                 store the final state, close the row, release the object
 //	annotation michelangelo/Deleting      the same, then delete the object
 //	annotation michelangelo/Immutable     store one last time as evicted, release, delete the object
@@ -14,9 +13,16 @@
 // change until the deletion: an evicted row stays evicted, any other row is closed.
 package decide
 
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+)
+
 // Observed is the observed state of an object.
 type Observed struct {
-	Found bool
 	// Terminating: metadata.deletionTimestamp is set.
 	Terminating bool
 	// Finalizer: the object has our finalizer.
@@ -27,13 +33,27 @@ type Observed struct {
 	ImmutableKind bool
 }
 
+// Observe returns the state of an object. immutableKind is set if its kind is immutable, and the eviction of
+// immutable kinds is enabled.
+func Observe(o metav1.Object, immutableKind bool) Observed {
+	annotations := o.GetAnnotations()
+	return Observed{
+		Terminating:   o.GetDeletionTimestamp() != nil,
+		Finalizer:     slices.Contains(o.GetFinalizers(), api.IngesterFinalizer),
+		DeletingMark:  api.IsSet(annotations, api.DeletingAnnotation),
+		ImmutableMark: api.IsSet(annotations, api.ImmutableAnnotation),
+		ImmutableKind: immutableKind,
+	}
+}
+
+// HeldByOthers reports whether only foreign finalizers hold a terminating object.
+func HeldByOthers(o metav1.Object) bool { return For(Observe(o, false)) == Release }
+
 // Action is the action for an object.
 type Action string
 
 // Actions.
 const (
-	// Nothing: the object is not found. Its row was closed or evicted before it was deleted.
-	Nothing Action = "nothing"
 	// Finish a deletion: close the row, then remove our finalizer.
 	Finish Action = "finish"
 	// Delete: close the row, remove our finalizer, delete the object.
@@ -52,8 +72,6 @@ const (
 func For(s Observed) Action {
 	immutable := s.ImmutableMark || s.ImmutableKind
 	switch {
-	case !s.Found:
-		return Nothing
 	case s.Terminating && !s.Finalizer:
 		return Release
 	case s.Terminating:

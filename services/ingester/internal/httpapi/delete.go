@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 )
 
 var deleteParameters = []string{paramDryRun}
@@ -127,7 +128,7 @@ func (a *handlers) checkAbsent(ctx context.Context, t target) error {
 // closeReleased closes the row of an object that only foreign finalizers hold. The row may
 // still be live because the object was evicted.
 func (a *handlers) closeReleased(ctx context.Context, t target, object *unstructured.Unstructured, options *metav1.DeleteOptions) error {
-	if object.GetDeletionTimestamp() == nil || slices.Contains(object.GetFinalizers(), api.IngesterFinalizer) {
+	if !decide.HeldByOthers(object) {
 		return nil
 	}
 	// The preconditions were checked against the object; its row may have another version.

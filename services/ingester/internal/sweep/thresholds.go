@@ -46,12 +46,15 @@ type scanResult struct {
 
 // Limits of a plausible sweep.
 const (
-	// A sweep that would close more than manyRows and more than manyPercent closes none.
+	// A sweep that would close more than manyRows and more than ManyPercent closes none.
 	manyRows    = 100
-	manyPercent = 20
+	ManyPercent = 20
 	// fewRows of a kind may all be orphans.
 	fewRows = 10
 )
+
+// TooMany reports whether a kind has so many rows to close that the wrong cluster, or the wrong namespaces, are probably compared.
+func TooMany(closing, live int) bool { return closing > manyRows && 100*closing > ManyPercent*live }
 
 // checkThresholds returns an error if no row may be closed; nil means that the missing rows may
 // be checked one by one. It is pure.
@@ -65,9 +68,9 @@ func checkThresholds(s scanResult) *abortError {
 			s.version, s.newest)
 	case s.missing > 0 && s.objects == 0 && s.rows > fewRows:
 		return abort(empty, "the cluster has no objects but %d rows are live: to close them, run ingester verify --repair --force", s.rows)
-	case s.missing > manyRows && 100*s.missing > manyPercent*s.rows:
+	case TooMany(s.missing, s.rows):
 		return abort(threshold, "%d of %d rows would be closed, more than %d %%: to close them, run ingester verify --repair --force",
-			s.missing, s.rows, manyPercent)
+			s.missing, s.rows, ManyPercent)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
@@ -21,13 +20,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
-)
-
-// If the number of rows of a kind to close exceeds both limits, the command probably
-// compares the wrong cluster or the wrong namespaces.
-const (
-	manyRows    = 100
-	manyPercent = 20
 )
 
 // RepairResult is the result of Repair.
@@ -116,7 +108,7 @@ func (m *repairer) repair(ctx context.Context, kind *registry.Kind, d Difference
 // store stores an object as the ingester would, if that does not change the object.
 func (m *repairer) store(ctx context.Context, kind *registry.Kind, d Difference, live *unstructured.Unstructured) error {
 	var err error
-	switch action := decide.For(observed(live)); action {
+	switch action := decide.For(decide.Observe(live, kind.Immutable && m.env.EvictImmutableKinds)); action {
 	case decide.Adopt, decide.Sync:
 		if d.Type == Content {
 			if err := m.makeStale(ctx, kind, live); err != nil {
@@ -155,18 +147,6 @@ func (m *repairer) makeStale(ctx context.Context, kind *registry.Kind, live *uns
 	return err
 }
 
-func observed(live *unstructured.Unstructured) decide.Observed {
-	annotations := live.GetAnnotations()
-	o := decide.Observed{
-		Found: true, Terminating: live.GetDeletionTimestamp() != nil,
-		DeletingMark: api.IsSet(annotations, api.DeletingAnnotation), ImmutableMark: api.IsSet(annotations, api.ImmutableAnnotation),
-	}
-	for _, f := range live.GetFinalizers() {
-		o.Finalizer = o.Finalizer || f == api.IngesterFinalizer
-	}
-	return o
-}
-
 // closeBatchSize bounds the rows of one transaction.
 const closeBatchSize = 200
 
@@ -181,9 +161,9 @@ func (m *repairer) closeRows(ctx context.Context, kind *registry.Kind, closing [
 		}
 		return nil
 	}
-	if !force && tooMany(len(closing), live) {
+	if !force && sweep.TooMany(len(closing), live) {
 		for _, d := range closing {
-			m.skip(d, "%d of %d rows of %s would be closed, more than %d %%: to close them, set --force", len(closing), live, kind.Name, manyPercent)
+			m.skip(d, "%d of %d rows of %s would be closed, more than %d %%: to close them, set --force", len(closing), live, kind.Name, sweep.ManyPercent)
 		}
 		return nil
 	}
@@ -223,8 +203,4 @@ func (m *repairer) closeBatch(ctx context.Context, kind *registry.Kind, batch []
 		}
 	}
 	return nil
-}
-
-func tooMany(closing, live int) bool {
-	return closing > manyRows && closing*100 > live*manyPercent
 }

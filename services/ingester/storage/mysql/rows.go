@@ -3,12 +3,11 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
@@ -43,7 +42,7 @@ func (s *Storage) Abandon(ctx context.Context, object runtime.Object) error {
 		return err // the schema may not be migrated yet
 	}
 	state := rows.Open
-	if m.GetDeletionTimestamp() != nil && !slices.Contains(m.GetFinalizers(), api.IngesterFinalizer) {
+	if decide.HeldByOthers(m) {
 		state = rows.InCluster
 	}
 	page, err := rows.Page(ctx, s.db, kind, rows.Query{State: state, UIDs: []string{string(m.GetUID())}})

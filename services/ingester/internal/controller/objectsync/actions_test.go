@@ -126,7 +126,7 @@ func (s *fixture) handle(t *testing.T, metadata string) (reconcile.Result, error
 	}
 	o.Received = s.clock.Now()
 	s.clock.Step(3 * time.Second)
-	return s.result(t.Context(), o, s.act(t.Context(), decide.For(s.observed(o)), o))
+	return s.result(t.Context(), o, s.act(t.Context(), decide.For(s.observe(o)), o))
 }
 
 var errLong = fmt.Errorf("%w: %w", storage.ErrRejected, wire.Within("spec", wire.Within("algorithm", wire.Invalid("too long"))))

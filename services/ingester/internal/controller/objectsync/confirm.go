@@ -24,7 +24,7 @@ func (r *Reconciler) confirm(ctx context.Context, o *object.Object) error {
 	case err != nil:
 		return fmt.Errorf("get object: %w", err)
 	}
-	action := decide.For(r.observed(live))
+	action := decide.For(r.observe(live))
 	if action != decide.Sync && action != decide.Evict && action != decide.Adopt {
 		return r.act(ctx, action, live)
 	}

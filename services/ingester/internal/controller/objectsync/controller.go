@@ -3,7 +3,6 @@ package objectsync
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
@@ -150,20 +148,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // handle runs the action that package decide chooses for an object.
 func (r *Reconciler) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
 	ctx, end := steps.Start(ctx, r.config.Kind.Name, o)
-	err := r.act(ctx, decide.For(r.observed(o)), o)
+	err := r.act(ctx, decide.For(r.observe(o)), o)
 	end(err)
 	return r.result(ctx, o, err)
 }
 
-func (r *Reconciler) observed(o *object.Object) decide.Observed {
-	return decide.Observed{
-		Found:         true,
-		Terminating:   o.DeletionTimestamp != nil,
-		Finalizer:     slices.Contains(o.Finalizers, api.IngesterFinalizer),
-		DeletingMark:  api.IsSet(o.Annotations, api.DeletingAnnotation),
-		ImmutableMark: api.IsSet(o.Annotations, api.ImmutableAnnotation),
-		ImmutableKind: r.config.Kind.Immutable && r.config.EvictImmutableKinds,
-	}
+func (r *Reconciler) observe(o *object.Object) decide.Observed {
+	return decide.Observe(o, r.config.Kind.Immutable && r.config.EvictImmutableKinds)
 }
 
 // result turns an error into the result for the queue. It never returns RequeueAfter with

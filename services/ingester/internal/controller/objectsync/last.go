@@ -1,14 +1,13 @@
 package objectsync
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 )
 
@@ -24,7 +23,7 @@ type lastStates struct {
 func (l *lastStates) predicate() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(d event.DeleteEvent) bool {
 		o, ok := d.Object.(*object.Object)
-		if ok && o.DeletionTimestamp != nil && !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
+		if ok && decide.HeldByOthers(o) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.objects == nil {
