@@ -20,8 +20,8 @@ type Options struct {
 	Admission webhook.Options
 }
 
-// DefaultMaxRollouts limits how many engines an edit of a class doubles at the same time.
-const DefaultMaxRollouts = 10
+// defaultMaxRollouts limits how many engines an edit of a class doubles at the same time.
+const defaultMaxRollouts = 10
 
 func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "default image of engines")
@@ -30,7 +30,7 @@ func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases; adopted ones keep theirs")
 	f.StringVar(&o.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "default image of gateways")
 	o.Admission.AddFlags(f)
-	f.IntVar(&o.MaxRollouts, "max-concurrent-rollouts", DefaultMaxRollouts,
+	f.IntVar(&o.MaxRollouts, "max-concurrent-rollouts", defaultMaxRollouts,
 		"maximum concurrent rollouts from class edits or upgrades; 0 means unlimited")
 }
 

@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ComponentPod merges the pod of an instance's component with the user's template: the operator's
+// componentPod merges the pod of an instance's component with the user's template: the operator's
 // labels and container take precedence, the user's container of the same name sets image, pull
 // policy and resources, and the user sets all other allowed fields. Annotations
 // are never nil.
-func ComponentPod(user *corev1.PodTemplateSpec, labels map[string]string, own corev1.Container) corev1.PodTemplateSpec {
+func componentPod(user *corev1.PodTemplateSpec, labels map[string]string, own corev1.Container) corev1.PodTemplateSpec {
 	out := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
 	var u corev1.PodSpec
 	if user != nil {

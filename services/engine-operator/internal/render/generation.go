@@ -15,10 +15,10 @@ import (
 // Termination of an engine pod: it first serves for endpointSeconds, until the gateway, which resolves the name each second,
 // has removed its address. Then the engine gets SIGTERM and has engineGraceSeconds to finish its queries.
 const (
-	// GracePeriodSeconds is the termination grace period of an engine pod.
-	GracePeriodSeconds = 60
+	// gracePeriodSeconds is the termination grace period of an engine pod.
+	gracePeriodSeconds = 60
 	endpointSeconds    = 5
-	engineGraceSeconds = GracePeriodSeconds - endpointSeconds - 5
+	engineGraceSeconds = gracePeriodSeconds - endpointSeconds - 5
 	// frozenGraceSeconds is the grace period of an engine that fails its liveness probe: it makes no progress, and its
 	// queries hang until the process exits.
 	frozenGraceSeconds = 5

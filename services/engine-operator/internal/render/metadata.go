@@ -34,7 +34,7 @@ const (
 
 // Components of an instance, as values of the component label.
 const (
-	ComponentMetadata = "metadata"
+	componentMetadata = "metadata"
 	ComponentPostgres = "postgres"
 )
 
@@ -52,7 +52,7 @@ func DatabaseOf(i *v1alpha1.FireboltInstance) Database {
 	}
 	return Database{
 		Host: names.ServiceHost(names.Postgres(i.Name), i.Namespace), Port: names.PortPostgres,
-		Name: PostgresDatabase, Schema: "public", Secret: names.PostgresSecret(i.Name),
+		Name: postgresDatabase, Schema: "public", Secret: names.PostgresSecret(i.Name),
 	}
 }
 
@@ -75,7 +75,7 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32, lis
 	if err != nil {
 		return Metadata{}, fmt.Errorf("hash metadata configuration of instance %q: %w", i.Name, err)
 	}
-	labels := names.ComponentLabels(i.Name, ComponentMetadata)
+	labels := names.ComponentLabels(i.Name, componentMetadata)
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: i.Namespace, Labels: labels}
 	}
@@ -168,7 +168,7 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 			{Name: VolumeCredentials, MountPath: "/secrets/postgres", ReadOnly: true},
 		},
 	}
-	t := ComponentPod(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata), c)
+	t := componentPod(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, componentMetadata), c)
 	t.Annotations[names.AnnotationPodConfig] = hash
 	t.Spec.TerminationGracePeriodSeconds = new(int64(metadataGraceSeconds))
 	t.Spec.AutomountServiceAccountToken = new(false)

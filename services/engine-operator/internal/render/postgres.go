@@ -13,8 +13,8 @@ import (
 
 // Settings of the operator's own PostgreSQL.
 const (
-	PostgresUsername = "firebolt"
-	PostgresDatabase = "firebolt_metadata"
+	postgresUsername = "firebolt"
+	postgresDatabase = "firebolt_metadata"
 )
 
 // Keys of a credentials Secret.
@@ -44,7 +44,7 @@ func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.
 			Annotations: map[string]string{names.AnnotationInstanceID: i.Spec.ID},
 		},
 		StringData: map[string]string{
-			SecretUsername: PostgresUsername, SecretPassword: password, SecretDatabase: PostgresDatabase,
+			SecretUsername: postgresUsername, SecretPassword: password, SecretDatabase: postgresDatabase,
 		},
 	}
 }
@@ -106,7 +106,7 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 			},
 		},
 	}
-	err := AnnotateStatefulSet(out.StatefulSet)
+	err := annotateHash(out.StatefulSet, out.StatefulSet.Spec)
 	c := &out.StatefulSet.Spec.Template.Spec.Containers[0]
 	// The recovery after a crash accepts no connection, and would begin again after each restart.
 	c.StartupProbe = &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 720}
@@ -151,7 +151,7 @@ func hashedLiveness() *corev1.Probe {
 
 func pgIsReady() corev1.ProbeHandler {
 	return corev1.ProbeHandler{Exec: &corev1.ExecAction{
-		Command: []string{"pg_isready", "-U", PostgresUsername, "-d", PostgresDatabase},
+		Command: []string{"pg_isready", "-U", postgresUsername, "-d", postgresDatabase},
 	}}
 }
 

@@ -15,9 +15,6 @@ import (
 // AnnotateDeployment sets the annotation with the fingerprint of a component's rendering.
 func AnnotateDeployment(d *appsv1.Deployment) error { return annotateHash(d, d.Spec) }
 
-// AnnotateStatefulSet is like [AnnotateDeployment] for a StatefulSet.
-func AnnotateStatefulSet(s *appsv1.StatefulSet) error { return annotateHash(s, s.Spec) }
-
 // annotateHash hashes the whole rendering of a workload of an instance. The configuration
 // is included through its hash in the pod template; unset fields do not count.
 func annotateHash(workload metav1.Object, spec any) error {

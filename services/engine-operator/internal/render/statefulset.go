@@ -77,28 +77,18 @@ func inputs(e resolve.Engine) map[string]string {
 	return out
 }
 
+// podTemplate completes the template of the engine, which has only fields that users may set.
 func podTemplate(in Input, labels map[string]string) corev1.PodTemplateSpec {
 	t := in.Engine.Template.DeepCopy()
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}
 	maps.Copy(t.Labels, labels)
-	user := t.Spec
-	t.Spec = corev1.PodSpec{
-		TerminationGracePeriodSeconds: new(int64(GracePeriodSeconds)),
-		EnableServiceLinks:            new(false),
-		SecurityContext:               podSecurity(user.SecurityContext),
-
-		ServiceAccountName: user.ServiceAccountName, PriorityClassName: user.PriorityClassName,
-		DNSPolicy: user.DNSPolicy, SchedulerName: user.SchedulerName, Affinity: user.Affinity,
-		RuntimeClassName: user.RuntimeClassName, DNSConfig: user.DNSConfig, PreemptionPolicy: user.PreemptionPolicy,
-		OS: user.OS, Overhead: user.Overhead, NodeSelector: user.NodeSelector,
-		Tolerations: user.Tolerations, ReadinessGates: user.ReadinessGates,
-		TopologySpreadConstraints: user.TopologySpreadConstraints, ResourceClaims: user.ResourceClaims,
-		HostAliases: user.HostAliases, ImagePullSecrets: user.ImagePullSecrets, InitContainers: user.InitContainers,
-	}
-	t.Spec.Containers = containers(in, user.Containers)
-	t.Spec.Volumes = volumes(in, user.Volumes)
+	t.Spec.TerminationGracePeriodSeconds = new(int64(gracePeriodSeconds))
+	t.Spec.EnableServiceLinks = new(false)
+	t.Spec.SecurityContext = podSecurity(t.Spec.SecurityContext)
+	t.Spec.Containers = containers(in, t.Spec.Containers)
+	t.Spec.Volumes = volumes(in, t.Spec.Volumes)
 	return *t
 }
 

@@ -12,9 +12,9 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Protected lists the paths of config.yaml that belong to the operator: whole sections
+// protectedPaths lists the paths of config.yaml that belong to the operator: whole sections
 // (nil), or single keys of a section. They are removed from users' configuration.
-var Protected = map[string][]string{
+var protectedPaths = map[string][]string{
 	"schema_version": nil,
 	"endpoints":      nil,
 	"instance":       {"id", "type", "multi_engine", "auth"},
@@ -63,7 +63,7 @@ func withoutMergeKeys(v any) {
 // as a whole, and so is one that becomes empty.
 func strip(m map[string]any) map[string]any {
 	out := maps.Clone(m)
-	for section, keys := range Protected {
+	for section, keys := range protectedPaths {
 		if keys == nil {
 			delete(out, section)
 			continue

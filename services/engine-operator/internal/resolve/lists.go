@@ -11,11 +11,11 @@ import (
 // Merge keys identify an entry of a list. They are those of the
 // Kubernetes API, whose server-side apply rejects a list with duplicates.
 
-// ContainerName is the merge key of containers.
-func ContainerName(c corev1.Container) string { return c.Name }
+// containerName is the merge key of containers.
+func containerName(c corev1.Container) string { return c.Name }
 
-// VolumeName is the merge key of volumes.
-func VolumeName(v corev1.Volume) string { return v.Name }
+// volumeName is the merge key of volumes.
+func volumeName(v corev1.Volume) string { return v.Name }
 
 // EnvName is the merge key of environment variables.
 func EnvName(e corev1.EnvVar) string { return e.Name }

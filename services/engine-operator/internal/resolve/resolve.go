@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// DefaultDrainInterval is the time between two checks of a draining generation.
-const DefaultDrainInterval = 5 * time.Second
+// defaultDrainInterval is the time between two checks of a draining generation.
+const defaultDrainInterval = 5 * time.Second
 
 // minDrainInterval limits the requests to the pods of a draining generation.
 const minDrainInterval = time.Second
@@ -30,7 +30,6 @@ type Engine struct {
 	// EndpointOverride replaces the instance's metadata endpoint when set.
 	EndpointOverride string
 	UISidecar        bool
-	Drain            Drain
 }
 
 // Drain describes how the old generation of an engine is removed.
@@ -53,12 +52,11 @@ func Resolve(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, re
 	}
 	out := Engine{
 		Name: e.Name, Namespace: e.Namespace, Replicas: replicas,
-		Template:         mergeTemplates(&base.Template, e.Spec.Template),
+		Template:         Templates(&base.Template, e.Spec.Template),
 		Storage:          storage(base.Storage, e.Spec.Storage),
 		Config:           config,
 		EndpointOverride: value(e.Spec.MetadataEndpointOverride, nil, ""),
 		UISidecar:        value(e.Spec.UISidecar, base.UISidecar, false),
-		Drain:            DrainOf(e, class),
 	}
 	if len(config) > 0 {
 		if out.ConfigHash, err = Hash(config); err != nil {
@@ -77,7 +75,7 @@ func Resolve(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, re
 // change of these fields starts no rollout and applies to a drain in progress.
 func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Drain {
 	base := defaults(class)
-	d := Drain{Interval: DefaultDrainInterval}
+	d := Drain{Interval: defaultDrainInterval}
 	if i := first(e.Spec.DrainCheckInterval, base.DrainCheckInterval); i != nil && i.Duration > 0 {
 		d.Interval = max(i.Duration, minDrainInterval)
 	}

@@ -60,7 +60,7 @@ func FuzzMergeConfigNeverKeepsProtectedPaths(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for section, keys := range Protected {
+		for section, keys := range protectedPaths {
 			inner, isObject := got[section].(map[string]any)
 			if _, there := got[section]; there && (keys == nil || !isObject) {
 				t.Errorf("section %q survived", section)

@@ -9,11 +9,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mergeTemplates merges the engine's template over the class's. Either may be nil. Fields
-// that this function does not merge are not rendered; admission rejects them.
-func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+// Templates merges a pod template over another by the rules of the package. Containers and
+// init containers are replaced by name, except the engine's, which is merged field by
+// field. It changes neither argument; either may be nil. Fields that it does not merge are not rendered; admission
+// rejects them.
+func Templates(lower, upper *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	var out corev1.PodTemplateSpec
-	for _, layer := range []*corev1.PodTemplateSpec{class, engine} {
+	for _, layer := range []*corev1.PodTemplateSpec{lower, upper} {
 		if layer == nil {
 			continue
 		}
@@ -58,8 +60,8 @@ func mergePodLists(out, l *corev1.PodSpec) {
 	out.ResourceClaims = Concat(out.ResourceClaims, l.ResourceClaims, claimName)
 	out.HostAliases = Concat(out.HostAliases, l.HostAliases, aliasIP)
 	out.ImagePullSecrets = Concat(out.ImagePullSecrets, l.ImagePullSecrets, secretName)
-	out.InitContainers = Concat(out.InitContainers, l.InitContainers, ContainerName)
-	out.Volumes = Concat(out.Volumes, l.Volumes, VolumeName)
+	out.InitContainers = Concat(out.InitContainers, l.InitContainers, containerName)
+	out.Volumes = Concat(out.Volumes, l.Volumes, volumeName)
 }
 
 // mergeContainers merges the engine container field by field and replaces others by name.

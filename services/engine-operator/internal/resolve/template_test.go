@@ -95,7 +95,7 @@ func checkMerges(t *testing.T, cases map[string]mergeRow) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			class, engine := template(t, tc.class), template(t, tc.engine)
-			got := mergeTemplates(class, engine)
+			got := Templates(class, engine)
 			if diff := cmp.Diff(template(t, tc.want), &got); diff != "" {
 				t.Errorf("template (-want +got):\n%s", diff)
 			}
@@ -116,11 +116,11 @@ func FuzzMergeTemplates(f *testing.F) {
 		if yaml.Unmarshal([]byte(class), &lower) != nil || yaml.Unmarshal([]byte(engine), &upper) != nil {
 			return
 		}
-		got := mergeTemplates(&lower, &upper)
+		got := Templates(&lower, &upper)
 		s := got.Spec
-		distinct(t, "container", s.Containers, ContainerName)
-		distinct(t, "init container", s.InitContainers, ContainerName)
-		distinct(t, "volume", s.Volumes, VolumeName)
+		distinct(t, "container", s.Containers, containerName)
+		distinct(t, "init container", s.InitContainers, containerName)
+		distinct(t, "volume", s.Volumes, volumeName)
 		distinct(t, "host alias", s.HostAliases, aliasIP)
 		distinct(t, "pull secret", s.ImagePullSecrets, secretName)
 		distinct(t, "claim", s.ResourceClaims, claimName)
