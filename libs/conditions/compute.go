@@ -16,6 +16,9 @@ const FieldManager = "flotilla-conditions"
 // Lease is not renewed, each operator writes those of its own objects.
 const LeaseName = "flotilla-conditions"
 
+// LeaseDuration is the time without a renewal of the Lease after which operators write the conditions themselves.
+const LeaseDuration = 30 * time.Second
+
 // Condition types. The first six are those of ADR027.
 const (
 	TypeAvailable   = "Available"   // users' requests can be served
@@ -28,9 +31,19 @@ const (
 )
 
 // Types lists all condition types that [Compute] writes; Ready only on request.
-func Types() []string {
-	return []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped, TypeReady}
+func Types() []string { return TypesOf(true) }
+
+// TypesOf lists the condition types that [Compute] writes, with or without Ready, in the order in which it publishes them.
+func TypesOf(withReady bool) []string {
+	all := []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped}
+	if withReady {
+		all = append(all, TypeReady)
+	}
+	return all
 }
+
+// WithReady reports whether the writer of the conditions writes Ready for objects of the kind: their operator has none of its own.
+func WithReady(kind contract.Kind) bool { return kind == contract.Superset }
 
 // Hold-downs of Degraded; all other types are published at once.
 const (
@@ -164,20 +177,11 @@ func computeStale(in Input, old map[string]metav1.Condition) Result {
 	} else {
 		observedGeneration = func(string) int64 { return 0 }
 	}
-	outcomes := make(map[string]outcome, len(types(in.WithReady)))
-	for _, t := range types(in.WithReady) {
+	outcomes := make(map[string]outcome, len(TypesOf(in.WithReady)))
+	for _, t := range TypesOf(in.WithReady) {
 		outcomes[t] = stale
 	}
 	return Result{Conditions: publish(in, old, outcomes, observedGeneration), Memory: in.Memory, Evidence: []string{stale.message}}
-}
-
-// types lists the condition types in the order in which they are published.
-func types(withReady bool) []string {
-	all := []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped}
-	if withReady {
-		return append(all, TypeReady)
-	}
-	return all
 }
 
 // publish converts outcomes to conditions. lastTransitionTime changes only with the status.
@@ -185,7 +189,7 @@ func publish(
 	in Input, old map[string]metav1.Condition, outcomes map[string]outcome, observedGeneration func(string) int64,
 ) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(outcomes))
-	for _, t := range types(in.WithReady) {
+	for _, t := range TypesOf(in.WithReady) {
 		o := outcomes[t]
 		c := metav1.Condition{
 			Type:               t,

@@ -48,7 +48,7 @@ type Flaps struct {
 func loadState(in Input, old map[string]metav1.Condition) State {
 	uid := in.Observation.Object.UID
 	m := in.Memory
-	if m == (State{}) || (m.UID != "" && m.UID != uid) || m.overtaken(old, types(in.WithReady)) {
+	if m == (State{}) || (m.UID != "" && m.UID != uid) || m.overtaken(old, TypesOf(in.WithReady)) {
 		m = restoreState(old)
 	}
 	m.UID = uid

@@ -23,7 +23,7 @@ import (
 )
 
 // StaleAfter is the time without a renewal of the Lease after which operators write the conditions themselves.
-const StaleAfter = 30 * time.Second
+const StaleAfter = conditions.LeaseDuration
 
 // retryAfter is the delay before a failed read is retried.
 const retryAfter = 2 * time.Second

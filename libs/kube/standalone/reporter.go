@@ -70,7 +70,7 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 		Now:         now,
 		Previous:    previous,
 		Memory:      r.loadState(cr.GetUID()),
-		WithReady:   r.kind == contract.Superset,
+		WithReady:   conditions.WithReady(r.kind),
 	})
 	r.recordState(cr.GetUID(), result.Memory)
 	if !result.Next.IsZero() {
