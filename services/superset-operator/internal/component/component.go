@@ -49,6 +49,14 @@ type Settings struct {
 	JSONFrom *corev1.SecretKeySelector
 }
 
+// Status returns the component's status entry; nil if there is none.
+func (d *Descriptor) Status(sup *v1alpha1.Superset) *v1alpha1.ComponentRefStatus {
+	if sup.Status.Components == nil {
+		return nil
+	}
+	return *d.StatusRef(sup.Status.Components)
+}
+
 // Names of the components.
 const (
 	WebServerName       = "web-server"

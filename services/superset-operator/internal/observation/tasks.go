@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -52,8 +51,5 @@ func currentPods(s *snapshot.Snapshot, slug string) []corev1.Pod {
 	if job == nil || !job.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.TaskPods[slug]), func(p corev1.Pod) bool {
-		owner := metav1.GetControllerOf(&p)
-		return owner == nil || owner.UID != job.UID
-	})
+	return snapshot.PodsOf(job, s.TaskPods[slug])
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -18,7 +17,7 @@ import (
 func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 	out := map[string]lifecycle.Job{}
 	for slug, j := range s.Jobs {
-		out[slug] = job(j, ownPods(j, s.TaskPods[slug]))
+		out[slug] = job(j, snapshot.PodsOf(j, s.TaskPods[slug]))
 		if found := out[slug]; found.State == lifecycle.JobActive && found.StartFailure == "" {
 			found.StartFailure = snapshot.CreateFailureMessage(s.CreateFailures[slug])
 			out[slug] = found
@@ -31,7 +30,7 @@ func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
 	out := map[string]*batchv1.Job{}
 	for slug, j := range s.Jobs {
-		if j.DeletionTimestamp.IsZero() && job(j, nil).State == lifecycle.JobActive && len(ownPods(j, s.TaskPods[slug])) == 0 {
+		if j.DeletionTimestamp.IsZero() && job(j, nil).State == lifecycle.JobActive && len(snapshot.PodsOf(j, s.TaskPods[slug])) == 0 {
 			out[slug] = j
 		}
 	}
@@ -65,21 +64,13 @@ func IsFormer(pod *corev1.Pod, jobs map[string]*batchv1.Job) bool {
 	return job == nil || !metav1.IsControlledBy(pod, job)
 }
 
-// ownPods omits pods of an earlier Job of the same name.
-func ownPods(j *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
-		owner := metav1.GetControllerOf(&p)
-		return owner == nil || owner.UID != j.UID
-	})
-}
-
 func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 	out := lifecycle.Job{
 		UID:      j.UID,
 		Checksum: j.Annotations[v1alpha1.AnnotationConfigChecksum],
 		PodHash:  j.Annotations[v1alpha1.AnnotationPodSpecHash],
 		Deleting: !j.DeletionTimestamp.IsZero(),
-		Image:    mainImage(&j.Spec.Template.Spec),
+		Image:    snapshot.MainImage(&j.Spec.Template.Spec),
 	}
 	if n, err := strconv.ParseInt(j.Annotations[v1alpha1.AnnotationAttempt], 10, 32); err == nil {
 		out.Attempt = int32(n)
@@ -146,13 +137,4 @@ func deadlineExceeded(j *batchv1.Job) (at *metav1.Time) {
 		}
 	}
 	return at
-}
-
-func mainImage(pod *corev1.PodSpec) string {
-	for i := range pod.Containers {
-		if pod.Containers[i].Name == names.MainContainer {
-			return pod.Containers[i].Image
-		}
-	}
-	return ""
 }

@@ -1,8 +1,12 @@
 package snapshot
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
@@ -57,4 +61,22 @@ func MainEnd(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 // Ended reports whether a pod failed or succeeded.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// MainImage returns the image of the main container; empty if there is none.
+func MainImage(pod *corev1.PodSpec) string {
+	for i := range pod.Containers {
+		if pod.Containers[i].Name == names.MainContainer {
+			return pod.Containers[i].Image
+		}
+	}
+	return ""
+}
+
+// PodsOf returns the pods of a Job, without those of an earlier Job of the same name.
+func PodsOf(job *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&p)
+		return owner == nil || owner.UID != job.UID
+	})
 }

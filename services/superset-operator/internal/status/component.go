@@ -13,7 +13,6 @@ import (
 	componentkind "github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -35,7 +34,7 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	if d.Generation < applied {
 		want = c.Replicas
 	}
-	out.Image = mainImage(d)
+	out.Image = snapshot.MainImage(&d.Spec.Template.Spec)
 	out.ConfigChecksum = d.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum]
 	out.Replicas = want
 	out.ReadyReplicas, out.UpdatedReplicas = d.Status.ReadyReplicas, d.Status.UpdatedReplicas
@@ -82,17 +81,10 @@ func lastReplicas(sup *v1alpha1.Superset, c *desired.Component, d *appsv1.Deploy
 	if d != nil && d.DeletionTimestamp.IsZero() && snapshot.DesiredReplicas(d) > 0 {
 		return snapshot.DesiredReplicas(d)
 	}
-	if entry := entry(sup, c); entry != nil {
+	if entry := c.Descriptor.Status(sup); entry != nil {
 		return entry.LastReplicas
 	}
 	return 0
-}
-
-func entry(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefStatus {
-	if sup.Status.Components == nil {
-		return nil
-	}
-	return *c.Descriptor.StatusRef(sup.Status.Components)
 }
 
 // adopted returns the fingerprint of an unmodified workload of an earlier operator, otherwise an empty string. A
@@ -100,7 +92,7 @@ func entry(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefS
 // and until the spec changes the workload. A change that is not applied, since the reconcile is paused, rejected or runs
 // tasks, may be reverted and ends no adoption.
 func adopted(in Input, c *desired.Component) (string, error) {
-	sup, d, entry := in.Superset, in.Snapshot.Deployments[c.Slug], entry(in.Superset, c)
+	sup, d, entry := in.Superset, in.Snapshot.Deployments[c.Slug], c.Descriptor.Status(in.Superset)
 	if d == nil || entry == nil || entry.AdoptedSpec == "" && !adopting(sup) {
 		return "", nil
 	}
@@ -110,7 +102,7 @@ func adopted(in Input, c *desired.Component) (string, error) {
 		return "", err
 	case entry.AdoptedSpec == fingerprint:
 		return fingerprint, nil
-	case adopting(sup) && mainImage(d) == c.Image:
+	case adopting(sup) && snapshot.MainImage(&d.Spec.Template.Spec) == c.Image:
 		return fingerprint, nil
 	case in.Decision == nil, in.Decision.Mode == lifecycle.Wait:
 		return entry.AdoptedSpec, nil
@@ -180,15 +172,6 @@ func resources(c *desired.Component, snap *snapshot.Snapshot) []v1alpha1.Resourc
 		})
 	}
 	return out
-}
-
-func mainImage(d *appsv1.Deployment) string {
-	for i := range d.Spec.Template.Spec.Containers {
-		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == names.MainContainer {
-			return c.Image
-		}
-	}
-	return ""
 }
 
 func fraction(ready, want int32) string { return fmt.Sprintf("%d/%d", ready, want) }

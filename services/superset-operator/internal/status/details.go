@@ -26,12 +26,7 @@ func details(s *v1alpha1.SupersetStatus) progress { return progress{s.Ready, s.C
 func withoutDetails(s *v1alpha1.SupersetStatus) *v1alpha1.SupersetStatus {
 	out := s.DeepCopy()
 	out.Ready = ""
-	out.Conditions = nil
-	for _, c := range s.Conditions {
-		if Owned(c.Type) {
-			out.Conditions = append(out.Conditions, c)
-		}
-	}
+	out.Conditions = OwnedConditions(s.Conditions)
 	if out.Components == nil {
 		return out
 	}

@@ -128,8 +128,10 @@ var owned = []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSusp
 // Conditions lists the condition types that the operator writes.
 func Conditions() []string { return slices.Clone(owned) }
 
-// Owned reports whether the operator writes conditions of this type.
-func Owned(kind string) bool { return slices.Contains(owned, kind) }
+// OwnedConditions returns the conditions that the operator writes.
+func OwnedConditions(list []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(list), func(c metav1.Condition) bool { return !slices.Contains(owned, c.Type) })
+}
 
 // conditions returns the operator's own conditions; they keep their times while the status stays the same.
 func conditions(in Input) []metav1.Condition {

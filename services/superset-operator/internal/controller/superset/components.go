@@ -14,7 +14,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/autoscaling"
@@ -187,7 +186,7 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 		if !s.decision.Upgrading || live == nil || s.startsFormer(c) {
 			continue
 		}
-		if image := mainImage(live); image != "" {
+		if image := snapshot.MainImage(&live.Spec.Template.Spec); image != "" {
 			setMainImage(c.Deployment, image)
 		}
 	}
@@ -216,7 +215,7 @@ func (s *reconcileState) startBlocked(c *desired.Component) bool {
 // startsFormer reports whether the component, scaled to zero, would start on an image that the metastore no longer fits.
 func (s *reconcileState) startsFormer(c *desired.Component) bool {
 	live := s.snapshot.Deployments[c.Slug]
-	return c.Descriptor.Python && live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(mainImage(live), c.Image)
+	return c.Descriptor.Python && live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(snapshot.MainImage(&live.Spec.Template.Spec), c.Image)
 }
 
 // deployment returns the Deployment to apply for a component. An adopted Deployment keeps its spec, except the number
@@ -224,7 +223,7 @@ func (s *reconcileState) startsFormer(c *desired.Component) bool {
 // autoscaler owns it.
 func (s *reconcileState) deployment(c *desired.Component) (*appsv1.Deployment, error) {
 	live, want := s.snapshot.Deployments[c.Slug], c.Deployment
-	if entry := s.entry(c); live != nil && entry != nil && entry.AdoptedSpec != "" {
+	if entry := c.Descriptor.Status(s.sup); live != nil && entry != nil && entry.AdoptedSpec != "" {
 		fingerprint, err := c.Fingerprint()
 		if err != nil {
 			return nil, err
@@ -236,23 +235,6 @@ func (s *reconcileState) deployment(c *desired.Component) (*appsv1.Deployment, e
 		}
 	}
 	return autoscaling.WithoutReplicas(c, want, live)
-}
-
-// entry returns the component's status entry; nil if there is none yet.
-func (s *reconcileState) entry(c *desired.Component) *v1alpha1.ComponentRefStatus {
-	if s.sup.Status.Components == nil {
-		return nil
-	}
-	return *c.Descriptor.StatusRef(s.sup.Status.Components)
-}
-
-func mainImage(d *appsv1.Deployment) string {
-	for _, c := range d.Spec.Template.Spec.Containers {
-		if c.Name == names.MainContainer {
-			return c.Image
-		}
-	}
-	return ""
 }
 
 func setMainImage(d *appsv1.Deployment, image string) {

@@ -120,12 +120,7 @@ func (r *Reconciler) shouldReconcile() predicate.Predicate {
 // ownStatus returns the status without the conditions of other managers.
 func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	own := sup.Status
-	own.Conditions = nil
-	for _, c := range sup.Status.Conditions {
-		if status.Owned(c.Type) {
-			own.Conditions = append(own.Conditions, c)
-		}
-	}
+	own.Conditions = status.OwnedConditions(sup.Status.Conditions)
 	return own
 }
 

@@ -121,10 +121,8 @@ type reconcileState struct {
 func (s *reconcileState) lastReplicas() map[string]int32 {
 	last := map[string]int32{}
 	for _, d := range component.All() {
-		if s.sup.Status.Components != nil {
-			if entry := *d.StatusRef(s.sup.Status.Components); entry != nil && entry.LastReplicas > 0 {
-				last[d.Name] = entry.LastReplicas
-			}
+		if entry := d.Status(s.sup); entry != nil && entry.LastReplicas > 0 {
+			last[d.Name] = entry.LastReplicas
 		}
 		if live := s.snapshot.Deployments[d.Name]; live != nil && snapshot.DesiredReplicas(live) > 0 {
 			last[d.Name] = snapshot.DesiredReplicas(live)
