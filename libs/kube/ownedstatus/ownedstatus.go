@@ -90,21 +90,21 @@ func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (c
 	if err != nil {
 		return fail(err)
 	}
-	reclaimed, err := w.reclaim(ctx, current, gvk, desired)
-	if err != nil {
+	before := current.GetResourceVersion()
+	if err := w.reclaim(ctx, current, gvk, desired); err != nil {
 		return fail(err)
 	}
 	upToDate, err := w.upToDate(current, desired)
 	if err != nil {
 		return fail(err)
 	}
-	if upToDate {
-		return reclaimed, nil
+	if !upToDate {
+		if err := w.send(ctx, current, gvk, desired); err != nil {
+			return fail(err)
+		}
 	}
-	if err := w.send(ctx, current, gvk, desired); err != nil {
-		return fail(err)
-	}
-	return true, nil
+	// A write of what the status has already leaves the version: no event follows it.
+	return current.GetResourceVersion() != before, nil
 }
 
 // ApplyConditions calls [Writer.Apply] for a manager that owns only conditions.
@@ -135,13 +135,13 @@ func (w *Writer) upToDate(current client.Object, desired map[string]any) (bool, 
 // reclaim transfers the Writer's fields that other managers own to its own manager. Without
 // this the others stay co-owners, and a field that is no longer applied is never removed.
 // A Writer of conditions applies the same types each time: force is enough for it.
-func (w *Writer) reclaim(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, desired map[string]any) (bool, error) {
+func (w *Writer) reclaim(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, desired map[string]any) error {
 	if onlyConditions(desired) {
-		return false, nil
+		return nil
 	}
 	patch, former, err := managedfields.Reclaim(current, w.manager, subresource, w.scopeOf(desired))
 	if err != nil || patch == nil {
-		return false, err
+		return err
 	}
 	target := &metav1.PartialObjectMetadata{}
 	target.SetGroupVersionKind(gvk)
@@ -149,13 +149,13 @@ func (w *Writer) reclaim(ctx context.Context, current client.Object, gvk schema.
 	target.SetName(current.GetName())
 	err = w.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(w.manager))
 	if err != nil {
-		return false, classify(err)
+		return classify(err)
 	}
 	logr.FromContextOrDiscard(ctx).Info("Reclaimed status fields",
 		"kind", gvk.Kind, "name", current.GetName(), "manager", w.manager, "from", former)
 	current.SetResourceVersion(target.GetResourceVersion())
 	current.SetManagedFields(target.GetManagedFields())
-	return true, nil
+	return nil
 }
 
 // send applies with the resourceVersion of current, with force: the fields are the

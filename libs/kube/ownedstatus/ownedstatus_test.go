@@ -64,6 +64,24 @@ func TestApplySkipsEqualStatus(t *testing.T) {
 	}
 }
 
+// A caller that waits for the event of its write would wait for good.
+func TestApplyReportsNoChangeOfEqualStatus(t *testing.T) {
+	f := setUp(t)
+	owned := apitest.ShipStatus{Phase: "Running", Conditions: conditions{condition("Ready", "True")}}
+	f.apply(f.writer(operator), true, owned)
+	current := f.read()
+	current.SetManagedFields(nil) // as a cache may strip them
+	requests := f.c.Requests(func() {
+		changed, err := f.writer(operator).Apply(t.Context(), current, owned)
+		if err != nil || changed {
+			t.Errorf("changed %v, error %v; want no change", changed, err)
+		}
+	})
+	if requests != 1 {
+		t.Errorf("it cost %d requests, want 1", requests)
+	}
+}
+
 func TestApplyRejectsStaleCache(t *testing.T) {
 	tests := map[string]struct {
 		reason string
