@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -39,13 +40,7 @@ type clientConfigs func() []*admissionv1.WebhookClientConfig
 
 // patchWithRetry retries after a conflict with another replica.
 func (r *Rotator) patchWithRetry(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
-	var err error
-	for range maxConflicts {
-		if err = r.patchCABundle(ctx, into, bundle, clients); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	return err
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return r.patchCABundle(ctx, into, bundle, clients) })
 }
 
 // patchCABundle patches one configuration. The patch carries the resource version and only the

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +24,6 @@ const Label = "app.kubernetes.io/managed-by"
 const (
 	checkInterval    = time.Minute     // more often when certificates are valid for less than six minutes
 	retryAfter       = 5 * time.Second // after a failure, doubled after each further one
-	maxConflicts     = 5               // conflicts with other replicas before a reconcile returns an error
 	reconcileTimeout = 30 * time.Second
 )
 
@@ -105,16 +105,14 @@ func (r *Rotator) Reconcile(ctx context.Context) error {
 	return r.inject(ctx, b.CABundle())
 }
 
-// bundle reconciles the Secret and returns its content.
-func (r *Rotator) bundle(ctx context.Context) (*Bundle, error) {
-	var err error
-	for range maxConflicts {
-		var b *Bundle
-		if b, err = r.attempt(ctx); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			return b, err
-		}
-	}
-	return nil, err
+// bundle reconciles the Secret and returns its content. It retries after a conflict with another replica.
+func (r *Rotator) bundle(ctx context.Context) (b *Bundle, err error) {
+	conflict := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err = retry.OnError(retry.DefaultRetry, conflict, func() error {
+		b, err = r.attempt(ctx)
+		return err
+	})
+	return b, err
 }
 
 func (r *Rotator) attempt(ctx context.Context) (*Bundle, error) {
