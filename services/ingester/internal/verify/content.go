@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/jsonvalue"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -64,7 +65,7 @@ func (row *content) equals(object *unstructured.Unstructured) string {
 	if row == nil || row.object == nil || row.object.GetResourceVersion() != object.GetResourceVersion() {
 		return ""
 	}
-	if path := firstDifference(withoutManagers(object), withoutManagers(row.object), ""); path != "" {
+	if path, differs := jsonvalue.Difference(withoutManagers(object), withoutManagers(row.object)); differs {
 		return "its JSON differs from the object at " + path
 	}
 	return ""

@@ -75,27 +75,3 @@ func TestDiffIgnoresRowThatCatchesUp(t *testing.T) {
 		}
 	}
 }
-
-func TestFirstDifference(t *testing.T) {
-	tests := map[string]struct {
-		a, b any
-		want string
-	}{
-		"equal":              {map[string]any{"a": []any{int64(1), "x"}}, map[string]any{"a": []any{int64(1), "x"}}, ""},
-		"numbers by value":   {map[string]any{"a": int64(1000)}, map[string]any{"a": 1000.0}, ""},
-		"another text":       {map[string]any{"a": map[string]any{"b": "x"}}, map[string]any{"a": map[string]any{"b": "y"}}, ".a.b"},
-		"one more key":       {map[string]any{}, map[string]any{"a": nil}, ".a"},
-		"one less key":       {map[string]any{"a": nil}, map[string]any{}, ".a"},
-		"another length":     {[]any{"x"}, []any{}, "."},
-		"another type":       {map[string]any{"a": "1"}, map[string]any{"a": int64(1)}, ".a"},
-		"in a list":          {[]any{"x", true}, []any{"x", false}, "[1]"},
-		"a map and a scalar": {map[string]any{"a": map[string]any{}}, map[string]any{"a": "x"}, ".a"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := firstDifference(tc.a, tc.b, ""); got != tc.want {
-				t.Errorf("difference at %q, want %q", got, tc.want)
-			}
-		})
-	}
-}

@@ -77,3 +77,18 @@ func TestReleasedObjectWithoutRow(t *testing.T) {
 	equal(t, "rows", []string{"a 1 3 live evicted algorithm-3", "b 1 4 closed algorithm-4"}, rows(t, db))
 	equal(t, "events", []string{"a 3 evicted", "b 4 deleted"}, events(t, db))
 }
+
+// TestEvictionHasOneEventWithRewrittenNumbers evicts an object with a number that MySQL writes in another way.
+func TestEvictionHasOneEventWithRewrittenNumbers(t *testing.T) {
+	db, _ := dbtest.Migrated(t)
+	w := newWriter(t, db)
+	o := dbtest.Model("m", "a", 3)
+	if err := unstructured.SetNestedField(o.Object, 1e21, "spec", "decisionThreshold"); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "evicted", writer.Evicted, write(t, w, build(t, o, record.Evicted)))
+	o.SetResourceVersion("4")
+	o.SetFinalizers(nil)
+	equal(t, "without finalizers", writer.Amended, write(t, w, build(t, o, record.Evicted)))
+	equal(t, "events", []string{"a 3 evicted"}, events(t, db))
+}

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/jsonvalue"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -153,7 +153,7 @@ func contentDiffers(row *oldRow, r *record.Record) (bool, error) {
 	if err := errors.Join(utiljson.Unmarshal(row.json, &old), utiljson.Unmarshal([]byte(r.JSON), &updated)); err != nil {
 		return false, fmt.Errorf("decode content: %w", err)
 	}
-	return !reflect.DeepEqual(old, updated), nil
+	return !jsonvalue.Equal(old, updated), nil
 }
 
 func equalIndexed(old, updated []any) bool {

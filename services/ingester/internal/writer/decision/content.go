@@ -3,11 +3,12 @@ package decision
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/jsonvalue"
 )
 
 // SameContent reports whether two forms of an object differ only in fields that the API
-// server changes while the object is terminating.
+// server changes while the object is terminating. a may come from MySQL, which rewrites numbers.
 func SameContent(a, b []byte) (bool, error) {
 	x, err := normalized(a)
 	if err != nil {
@@ -17,7 +18,7 @@ func SameContent(a, b []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return reflect.DeepEqual(x, y), nil
+	return jsonvalue.Equal(x, y), nil
 }
 
 // normalized decodes an object without the fields that change while it is terminating.
