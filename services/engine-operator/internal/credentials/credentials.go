@@ -11,14 +11,19 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/volume"
 )
 
 const (
@@ -40,8 +45,12 @@ func Recheck(i *v1alpha1.FireboltInstance) time.Duration {
 
 // Get reads the Secret of an instance; nil when it does not exist.
 func Get(ctx context.Context, r client.Reader, i *v1alpha1.FireboltInstance) (*corev1.Secret, error) {
-	name, secret := render.DatabaseOf(i).Secret, &corev1.Secret{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, secret)
+	return get(ctx, r, i.Namespace, render.DatabaseOf(i).Secret)
+}
+
+func get(ctx context.Context, r client.Reader, namespace, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -49,6 +58,33 @@ func Get(ctx context.Context, r client.Reader, i *v1alpha1.FireboltInstance) (*c
 		return nil, fmt.Errorf("get secret %q: %w", name, err)
 	}
 	return secret, nil
+}
+
+// FormerID returns the id of an earlier instance with the same name whose own database still exists: its data was written
+// under that id. It is empty without one.
+func FormerID(ctx context.Context, r client.Reader, namespace, instance string) (string, error) {
+	secret, err := get(ctx, r, namespace, names.PostgresSecret(instance))
+	if err != nil || secret == nil {
+		return "", err
+	}
+	return secret.Annotations[names.AnnotationInstanceID], nil
+}
+
+// Retain makes the Secret of an instance's own database outlive the instance, as the volume does: an earlier operator made the
+// instance its owner. It records the id of the data once. The Secret of an instance with an external database is retained
+// only if the instance owns it, and so had its own database.
+func Retain(ctx context.Context, patch volume.Patch, secret *corev1.Secret, instance types.UID, id string, external bool) error {
+	before := secret.DeepCopy()
+	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == instance })
+	owned := len(secret.OwnerReferences) < len(before.OwnerReferences)
+	record := id != "" && secret.Annotations[names.AnnotationInstanceID] == "" && (owned || !external)
+	if record {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, names.AnnotationInstanceID, id)
+	}
+	if !owned && !record {
+		return nil
+	}
+	return patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // Missing describes what the Secret lacks; it is empty if the Secret is complete. secret is

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/volume"
 )
@@ -30,9 +31,8 @@ var kinds = []struct{ kind, finalizer string }{
 	{"FireboltInstance", v1alpha1.InstanceFinalizer},
 }
 
-// Counts counts the objects of one kind.
-type Counts struct {
-	Kind string
+// counts counts the objects of one kind.
+type counts struct {
 	// Released objects lost our finalizer, or would lose it; Terminating ones were being deleted.
 	Released, Terminating int
 	// Remaining objects got the finalizer again meanwhile.
@@ -56,12 +56,11 @@ type runner struct {
 	kind      string
 	finalizer string
 	dryRun    bool
-	counts    Counts
+	counts    counts
 	failed    map[types.UID]bool // further lists omit them
 }
 
-func (r *runner) run(ctx context.Context, namespaces []string) (Counts, error) {
-	r.counts.Kind = r.kind
+func (r *runner) run(ctx context.Context, namespaces []string) (counts, error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
@@ -186,9 +185,7 @@ func (r *runner) patch(ctx context.Context, target client.Object, patch client.P
 	return fmt.Errorf("%w: %w", errRejected, err)
 }
 
-// retainCredentials makes the Secret of the instance's own database outlive it, as the
-// database's volume does: an earlier operator deletes it with its owner. It records the id of the data, which an instance
-// that is created again requires.
+// retainCredentials makes the Secret of the instance's own database outlive it.
 func (r *runner) retainCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
 	secret := &corev1.Secret{}
 	name := names.PostgresSecret(instance.GetName())
@@ -203,17 +200,7 @@ func (r *runner) retainCredentials(ctx context.Context, instance *metav1.Partial
 	if err != nil {
 		return err
 	}
-	before := secret.DeepCopy()
-	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == instance.GetUID() })
-	owned := len(secret.OwnerReferences) < len(before.OwnerReferences)
-	record := id != "" && secret.Annotations[names.AnnotationInstanceID] == "" && (owned || !external)
-	if record {
-		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, names.AnnotationInstanceID, id)
-	}
-	if !owned && !record {
-		return nil
-	}
-	return r.patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return credentials.Retain(ctx, r.patch, secret, instance.GetUID(), id, external)
 }
 
 // identity returns the id of an instance, empty if it has none yet, and whether its database is an external one.

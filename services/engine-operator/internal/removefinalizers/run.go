@@ -104,7 +104,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		if err != nil {
 			return errors.Join(printFailed(w, failed), explain(err))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\n", counts.Kind, counts.Released, counts.Terminating)
+		fmt.Fprintf(w, "%s\t%d\t%d\n", k.kind, counts.Released, counts.Terminating)
 		remaining += counts.Remaining
 	}
 	if err := printFailed(w, failed); err != nil {

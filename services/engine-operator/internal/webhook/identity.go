@@ -3,17 +3,15 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 )
 
 // identityPath is the path at which the API server requests the id of a new instance.
@@ -26,7 +24,7 @@ const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
 // add every field that the Go type marshals: an instance without the required gateway
 // would get an empty one.
 type identity struct {
-	// apiReader reads Secrets one by one; if it is nil, no former id is looked up.
+	// apiReader reads Secrets one by one.
 	apiReader client.Reader
 	newID     func() (string, error)
 	watched   []string
@@ -52,8 +50,8 @@ func (h identity) Handle(ctx context.Context, req admission.Request) admission.R
 		return admission.Allowed("")
 	}
 	id, err := "", error(nil)
-	if instance.Spec.Metadata.Postgres == nil {
-		id, err = h.formerID(ctx, req.Namespace, req.Name)
+	if instance.Spec.Metadata.Postgres == nil && req.Name != "" { // a generated name is new
+		id, err = credentials.FormerID(ctx, h.apiReader, req.Namespace, req.Name)
 	}
 	if err == nil && id == "" {
 		id, err = h.newID()
@@ -63,18 +61,4 @@ func (h identity) Handle(ctx context.Context, req admission.Request) admission.R
 		return admission.Allowed("")
 	}
 	return admission.Patched("", webhook.JSONPatchOp{Operation: "add", Path: "/spec/id", Value: id})
-}
-
-// formerID returns the id of an earlier instance with the same name whose own database
-// still exists: the data was written under that id.
-func (h identity) formerID(ctx context.Context, namespace, name string) (string, error) {
-	if h.apiReader == nil || name == "" { // a generated name is new
-		return "", nil
-	}
-	secret := &corev1.Secret{}
-	err := h.apiReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.PostgresSecret(name)}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("get credentials of a former instance %q: %w", name, err)
-	}
-	return secret.Annotations[names.AnnotationInstanceID], nil
 }

@@ -3,11 +3,9 @@ package instance
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -97,11 +95,7 @@ func (r *Reconciler) formerID(ctx context.Context, s *reconcileState) (string, e
 	if s.instance.Spec.Metadata.Postgres != nil {
 		return "", nil
 	}
-	secret, err := r.secret(ctx, s)
-	if err != nil || secret == nil {
-		return "", err
-	}
-	return secret.Annotations[names.AnnotationInstanceID], nil
+	return credentials.FormerID(ctx, r.APIReader, s.instance.Namespace, s.instance.Name)
 }
 
 // retainCredentials calls [Reconciler.retainSecret] for an instance that is about to be deleted. An instance with an
@@ -110,34 +104,19 @@ func (r *Reconciler) retainCredentials(ctx context.Context, s *reconcileState) e
 	secret := &corev1.Secret{}
 	name := names.PostgresSecret(s.instance.Name)
 	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.instance.Namespace, Name: name}, secret)
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("get secret %q: %w", name, err)
-	case s.instance.Spec.Metadata.Postgres != nil && !isOwned(secret, s.instance):
-		return nil
 	}
 	return r.retainSecret(ctx, s, secret)
 }
 
-func isOwned(o, by metav1.Object) bool {
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() })
-}
-
-// retainSecret removes the owner of the Secret of the own database, so that it outlives the instance as
-// the volume does; an earlier operator made the instance its owner. It records the id once.
+// retainSecret makes the Secret of the own database outlive the instance.
 func (r *Reconciler) retainSecret(ctx context.Context, s *reconcileState, secret *corev1.Secret) error {
-	before := secret.DeepCopy()
-	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == s.instance.UID })
-	if secret.Annotations[names.AnnotationInstanceID] == "" && s.instance.Spec.ID != "" {
-		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, names.AnnotationInstanceID, s.instance.Spec.ID)
-	}
-	if len(secret.OwnerReferences) == len(before.OwnerReferences) &&
-		secret.Annotations[names.AnnotationInstanceID] == before.Annotations[names.AnnotationInstanceID] {
-		return nil
-	}
-	err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	spec := s.instance.Spec
+	err := credentials.Retain(ctx, r.patchOwned, secret, s.instance.UID, spec.ID, spec.Metadata.Postgres != nil)
 	if err != nil {
 		return fmt.Errorf("patch secret %q: %w", secret.Name, err)
 	}
