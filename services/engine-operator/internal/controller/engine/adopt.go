@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -19,7 +22,7 @@ import (
 // is not changed.
 func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	n := s.plan.Next.Current
-	live := s.children.StatefulSets[n]
+	live := s.children.StatefulSets[n].DeepCopy()
 	if s.desired == nil || live == nil || status.Intent(s.engine).Paused || s.snapshot.Generations[n].Match != engine.Same {
 		return steps.Result{}, nil
 	}
@@ -27,15 +30,12 @@ func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result
 	if value == "" {
 		return steps.Result{}, nil
 	}
-	after := live.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	after.Annotations[names.AnnotationAdopted] = value
-	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-adoption")); err != nil {
+	err := mutationcache.Patch(ctx, r.Client, live, func(set *appsv1.StatefulSet) {
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, names.AnnotationAdopted, value)
+	}, client.FieldOwner(names.FieldManager+"-adoption"))
+	if err != nil {
 		return steps.Result{}, fmt.Errorf("adopt statefulset %q: %w", live.Name, err)
 	}
-	s.children.StatefulSets[n] = after
+	s.children.StatefulSets[n] = live
 	return steps.Result{}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
@@ -222,10 +223,9 @@ func (r *Reconciler) route(ctx context.Context, s *reconcileState, desired *core
 	if maps.Equal(live.Spec.Selector, desired.Spec.Selector) {
 		return nil // its deletion enqueues the engine
 	}
-	after := live.DeepCopy()
-	after.Spec.Selector = desired.Spec.Selector
-	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager))
+	err := mutationcache.Patch(ctx, r.Client, live.DeepCopy(), func(service *corev1.Service) {
+		service.Spec.Selector = desired.Spec.Selector
+	}, client.FieldOwner(names.FieldManager))
 	if apierrors.IsNotFound(err) {
 		return errStale
 	}
@@ -259,14 +259,13 @@ func (r *Reconciler) create(ctx context.Context, s *reconcileState, desired *app
 
 // relabel restores the labels that select the generation of a StatefulSet.
 func (r *Reconciler) relabel(ctx context.Context, s *reconcileState, n int64) error {
-	live := s.children.StatefulSets[n]
-	after := live.DeepCopy()
-	if after.Labels == nil {
-		after.Labels = map[string]string{}
-	}
-	maps.Copy(after.Labels, names.GenerationLabels(s.engine.Name, n))
-	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-labels")); err != nil {
+	live := s.children.StatefulSets[n].DeepCopy()
+	err := mutationcache.Patch(ctx, r.Client, live, func(set *appsv1.StatefulSet) {
+		for key, value := range names.GenerationLabels(s.engine.Name, n) {
+			metav1.SetMetaDataLabel(&set.ObjectMeta, key, value)
+		}
+	}, client.FieldOwner(names.FieldManager+"-labels"))
+	if err != nil {
 		return fmt.Errorf("repair labels of statefulset %q: %w", live.Name, err)
 	}
 	return nil
