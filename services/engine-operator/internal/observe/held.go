@@ -45,7 +45,7 @@ func (c Children) ServiceFinalizers() []string {
 // stuckAfter is how long a pod may exist after the end of its grace period.
 const stuckAfter = time.Minute
 
-// Stuck returns the pods of earlier generations that do not terminate, sorted by name: those on a lost node never do.
+// Stuck returns the pods of generations other than the current one that do not terminate, sorted by name: those on a lost node never do.
 func (c Children) Stuck(now time.Time) []corev1.Pod {
 	var out []corev1.Pod
 	for n, pods := range c.Pods {

@@ -13,7 +13,8 @@ import (
 
 const isUnsupported = "is not supported by this release of the engine operator"
 
-// InstanceAll runs all checks of an instance.
+// InstanceAll runs all checks of an instance. Only the admission webhook checks spec.tls: a controller uses none of it, since
+// [InstanceUnsupported] rejects enabled listeners.
 func InstanceAll(i *v1alpha1.FireboltInstance) field.ErrorList {
 	out := InstanceMetadata(i)
 	out = append(out, InstanceGateway(i)...)

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// recommendedLength is the maximum length of a name that leaves room for every generation number.
+// recommendedLength is the maximum length of a name that leaves room for generation numbers of seven digits.
 const recommendedLength = 43
 
 // LongName warns of a name that leaves room for few generations: the label

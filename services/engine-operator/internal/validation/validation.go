@@ -17,8 +17,8 @@ import (
 
 var templatePath = field.NewPath("spec", "template")
 
-// EngineAll runs all checks of an engine, for the admission webhook and for the controller,
-// which creates nothing from a spec that fails them. class and instance may be nil when the engine
+// EngineAll runs all checks of an engine, for the admission webhook; the controller runs them one by one, since
+// each has its own reason. class and instance may be nil when the engine
 // refers to none, or when they do not exist. The class's own template is not checked
 // again ([Class]), except for Secrets of the engine's instance.
 func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {

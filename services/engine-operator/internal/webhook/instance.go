@@ -32,7 +32,7 @@ func (instances) ValidateDelete(context.Context, *v1alpha1.FireboltInstance) (ad
 	return nil, nil
 }
 
-// validate checks an instance; was is its previous version, nil for a new one.
+// validate checks an instance; oldObj is its previous version, nil for a new one.
 func (v instances) validate(i, oldObj *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
 		return nil, nil

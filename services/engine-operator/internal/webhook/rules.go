@@ -51,7 +51,7 @@ func invalid(kind string, o client.Object, all field.ErrorList) error {
 	return apierrors.NewInternalError(all.ToAggregate())
 }
 
-// get reads one object from the API server. found is false when it does not exist.
+// get reads one object from the API server. exists is false when it does not exist.
 func (r rules) get(ctx context.Context, namespace, name string, into client.Object, at *field.Path) (exists bool, failure *field.Error) {
 	err := r.apiReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	switch {

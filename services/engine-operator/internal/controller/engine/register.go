@@ -103,7 +103,7 @@ func podChanged(u event.UpdateEvent) bool {
 		workload.Changed(oldObj, newObj)
 }
 
-// waitingReasons summarizes the waiting reasons of containers and their restart counts.
+// waitingReasons summarizes the waiting reasons of containers, and why the pod is not scheduled.
 func waitingReasons(p *corev1.Pod) string {
 	var out strings.Builder
 	for _, s := range p.Status.ContainerStatuses {
