@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/approval"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
@@ -125,30 +125,43 @@ func (a *App) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// approve writes the token. If the object has changed since it was shown, approve retries once, provided that the change
-// is still the same.
+// approve writes the token. After a conflict it retries, provided that the change is still the one that was shown.
 func (a *App) approve(
 	ctx context.Context, cluster *kinds.Cluster, o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change,
 ) error {
-	for o.dryRun != dryClient {
-		_, err := cluster.Patch(ctx, t, u, change.Patch(), o.dryRun == dryServer)
-		if err == nil {
-			break
-		}
-		if !apierrors.IsConflict(err) {
+	if o.dryRun != dryClient {
+		current := u
+		if err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+			if current == nil {
+				if current, err = unchanged(ctx, cluster, o, t, change); err != nil {
+					return err
+				}
+			}
+			_, err = cluster.Patch(ctx, t, current, change.Patch(), o.dryRun == dryServer)
+			current = nil
 			return err
-		}
-		if u, err = cluster.Get(ctx, t); err != nil {
+		}); err != nil {
 			return err
-		}
-		now, err := approval.Decide(u, o.downgrade)
-		if err != nil {
-			return fmt.Errorf("%s has changed meanwhile: %w", t, err)
-		}
-		if now.Token != change.Token {
-			return fmt.Errorf("%s: %w: the change is now from %s to %s, not as shown", t, approval.ErrNoPendingChange, now.From, now.To)
 		}
 	}
 	fmt.Fprintf(a.Streams.Out, "%s: %s to %s approved%s\n", t, change.From, change.To, dryRunSuffix(o.dryRun))
 	return nil
+}
+
+// unchanged reads the object again, and returns an error if another change is pending.
+func unchanged(
+	ctx context.Context, cluster *kinds.Cluster, o approveOptions, t kinds.Target, shown approval.Change,
+) (*unstructured.Unstructured, error) {
+	u, err := cluster.Get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	now, err := approval.Decide(u, o.downgrade)
+	if err != nil {
+		return nil, fmt.Errorf("%s has changed meanwhile: %w", t, err)
+	}
+	if now.Token != shown.Token {
+		return nil, fmt.Errorf("%s: %w: the change is now from %s to %s, not as shown", t, approval.ErrNoPendingChange, now.From, now.To)
+	}
+	return u, nil
 }
