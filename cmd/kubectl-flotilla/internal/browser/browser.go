@@ -22,36 +22,38 @@ var redirect = template.Must(template.New("onward").Parse(`<!DOCTYPE html>
 <body><a href="{{.}}">Status page</a></body></html>
 `))
 
-// Open starts the system's opener and returns. The file is removed when the context ends.
-func Open(ctx context.Context, address string) error {
+// Open starts the system's opener and returns. The opener ends with the context. The caller must call cleanup, which removes
+// the file, before the process exits.
+func Open(ctx context.Context, address string) (cleanup func(), err error) {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		opener = "open"
 	}
 	program, err := exec.LookPath(opener)
 	if err != nil {
-		return errors.New("no " + opener + " on PATH")
+		return nil, errors.New("no " + opener + " on PATH")
 	}
 	file, err := page(address)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	context.AfterFunc(ctx, func() {
+	cleanup = func() {
 		if os.Remove(file) != nil {
 			return // its address is no longer served
 		}
-	})
+	}
 	cmd := exec.CommandContext(ctx, program, file) //nolint:gosec // the opener of the system, with our own file
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", opener, err)
+		cleanup()
+		return nil, fmt.Errorf("start %s: %w", opener, err)
 	}
 	go func() {
 		if cmd.Wait() != nil {
 			return // the command prints the address anyway
 		}
 	}()
-	return nil
+	return cleanup, nil
 }
 
 // page writes the redirect file below the home directory, which sandboxed browsers can read too.
@@ -69,7 +71,7 @@ func page(address string) (string, error) {
 		return "", fmt.Errorf("make a file: %w", err)
 	}
 	if err := errors.Join(redirect.Execute(file, address), file.Close()); err != nil {
-		return "", fmt.Errorf("write %s: %w", file.Name(), err)
+		return "", errors.Join(fmt.Errorf("write %s: %w", file.Name(), err), os.Remove(file.Name()))
 	}
 	return file.Name(), nil
 }

@@ -84,7 +84,7 @@ func (s *shell) background(ctx context.Context, args ...string) <-chan error {
 	app := &App{
 		Streams: genericiooptions.IOStreams{In: strings.NewReader(s.stdin), Out: s.out, ErrOut: s.err},
 		Clock:   clocktesting.NewFakeClock(noon),
-		Browse:  func(context.Context, string) error { return nil },
+		Browse:  func(context.Context, string) (func(), error) { return func() {}, nil },
 	}
 	if s.app != nil {
 		s.app(app)

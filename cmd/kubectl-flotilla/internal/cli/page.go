@@ -64,8 +64,10 @@ func (a *App) runPage(ctx context.Context, port int, noBrowser bool) error {
 	fmt.Fprintf(a.Streams.Out, "Status page: %s\n", page.URL())
 	a.notify("The page uses your credentials: do not share the address. Press Ctrl-C to stop.")
 	if !noBrowser {
-		if err := a.Browse(ctx, page.URL()); err != nil {
+		if cleanup, err := a.Browse(ctx, page.URL()); err != nil {
 			a.notify("note: no browser was opened (%v); open the address yourself", err)
+		} else {
+			defer cleanup()
 		}
 	}
 	return serve(ctx, listener, page)

@@ -21,10 +21,13 @@ func TestPageAddsCallerCredentials(t *testing.T) {
 		"a certificate, through ServiceAccount": {admin, []string{"--service-account=reader"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opened := make(chan string, 1)
+			opened, cleaned := make(chan string, 1), false
 			tc.shell.app = func(a *App) {
 				realClock(a)
-				a.Browse = func(_ context.Context, address string) error { opened <- address; return nil }
+				a.Browse = func(_ context.Context, address string) (func(), error) {
+					opened <- address
+					return func() { cleaned = true }, nil
+				}
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			done := tc.shell.background(ctx, append([]string{"page"}, tc.args...)...)
@@ -39,8 +42,8 @@ func TestPageAddsCallerCredentials(t *testing.T) {
 				t.Errorf("printed is %q", tc.shell.out)
 			}
 			stop()
-			if err := <-done; err != nil {
-				t.Error(err)
+			if err := <-done; err != nil || !cleaned {
+				t.Errorf("the command ended with %v; cleaned up: %v", err, cleaned)
 			}
 		})
 	}

@@ -35,8 +35,8 @@ const requestTimeout = 15 * time.Second
 type App struct {
 	Streams genericiooptions.IOStreams
 	Clock   clock.WithTicker
-	// Browse opens an address in the user's browser.
-	Browse func(ctx context.Context, address string) error
+	// Browse opens an address in the user's browser. The command calls cleanup before it ends.
+	Browse func(ctx context.Context, address string) (cleanup func(), err error)
 	// Checked, if set, receives the missing state after each check of a waiting command; for tests.
 	Checked func(missing string)
 
