@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
@@ -80,15 +82,20 @@ func TestReleasedObjectWithoutRow(t *testing.T) {
 
 // TestEvictionHasOneEventWithRewrittenNumbers evicts an object with a number that MySQL writes in another way.
 func TestEvictionHasOneEventWithRewrittenNumbers(t *testing.T) {
-	db, _ := dbtest.Migrated(t)
-	w := newWriter(t, db)
-	o := dbtest.Model("m", "a", 3)
-	if err := unstructured.SetNestedField(o.Object, 1e21, "spec", "decisionThreshold"); err != nil {
-		t.Fatal(err)
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			db := dbtest.Open(t, mysqltest.DSNOf(t, vendor))
+			dbtest.Migrate(t, db)
+			w := newWriter(t, db)
+			o := dbtest.Model("m", "a", 3)
+			if err := unstructured.SetNestedField(o.Object, 1e21, "spec", "decisionThreshold"); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "evicted", writer.Evicted, write(t, w, build(t, o, record.Evicted)))
+			o.SetResourceVersion("4")
+			o.SetFinalizers(nil)
+			equal(t, "without finalizers", writer.Amended, write(t, w, build(t, o, record.Evicted)))
+			equal(t, "events", []string{"a 3 evicted"}, events(t, db))
+		})
 	}
-	equal(t, "evicted", writer.Evicted, write(t, w, build(t, o, record.Evicted)))
-	o.SetResourceVersion("4")
-	o.SetFinalizers(nil)
-	equal(t, "without finalizers", writer.Amended, write(t, w, build(t, o, record.Evicted)))
-	equal(t, "events", []string{"a 3 evicted"}, events(t, db))
 }
