@@ -14,8 +14,9 @@
 //
 // Invariants:
 //
-//   - A stale record is never written: versions are compared as (incarnation, res_version),
-//     in Go under the row lock and again in SQL against a row that another writer adds meanwhile.
+//   - A stale record is never written: versions are compared as (incarnation, res_version) under
+//     the lock of the row. A row that another writer adds meanwhile fails the insert, and the
+//     transaction decides again.
 //   - State that MySQL already has is not written, and has no event.
 //   - At most one row of a namespace and name is live.
 //   - Rows are locked in the order of their uid, so batches do not deadlock; if the
