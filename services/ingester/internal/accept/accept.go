@@ -19,13 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
@@ -146,7 +146,7 @@ func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.
 	if err != nil {
 		return nil, command.Explain(err)
 	}
-	if !isReleased(&o) {
+	if !decide.HeldByOthers(&o) {
 		return nil, nil
 	}
 	evicted, err := checkpoint.StoreReleased(ctx, env.Store, &o)
@@ -154,10 +154,6 @@ func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.
 		return nil, err
 	}
 	return []Row{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil
-}
-
-func isReleased(o metav1.Object) bool {
-	return o.GetDeletionTimestamp() != nil && !slices.Contains(o.GetFinalizers(), api.IngesterFinalizer)
 }
 
 // compare returns live rows that are not evicted and whose uid the cluster does not have,
@@ -172,42 +168,19 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (orphans []rows.
 	if err != nil {
 		return nil, nil, err
 	}
-	namespaces := env.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	for _, namespace := range namespaces {
-		err := eachObject(ctx, env, kind, namespace, func(o metav1.Object) {
-			delete(open, string(o.GetUID()))
-			if isReleased(o) {
-				released = append(released, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
-			}
-		})
-		if err != nil {
-			return nil, nil, command.Explain(err)
+	held := map[types.NamespacedName]bool{}
+	_, err = listing.EachMetadata(ctx, env.Client, kind, env.Namespaces, func(o *metav1.PartialObjectMetadata) error {
+		delete(open, string(o.GetUID()))
+		if decide.HeldByOthers(o) {
+			held[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = true
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, command.Explain(err)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(open)) {
 		orphans = append(orphans, open[uid])
 	}
-	return orphans, released, nil
-}
-
-// eachObject calls f with every object of a kind in a namespace, without content.
-func eachObject(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(metav1.Object)) error {
-	const pageSize = 1000
-	gvk, next := kind.GVK(), ""
-	for {
-		var page metav1.PartialObjectMetadataList
-		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		if err := env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return fmt.Errorf("list %s: %w", kind.Plural, err)
-		}
-		for i := range page.Items {
-			f(&page.Items[i])
-		}
-		if next = page.GetContinue(); next == "" {
-			return nil
-		}
-	}
+	return orphans, slices.Collect(maps.Keys(held)), nil
 }

@@ -204,9 +204,10 @@ func (s *Sweeper) scan(ctx context.Context, kind *registry.Kind, incarnation int
 	if result.rows = len(open); result.rows == 0 {
 		return nil, result, nil
 	}
-	result.version, err = s.list(ctx, kind, func(uid string) {
+	result.version, err = listing.EachMetadata(ctx, s.cfg.APIReader, kind, s.cfg.Namespaces, func(o *metav1.PartialObjectMetadata) error {
 		result.objects++
-		delete(open, uid)
+		delete(open, string(o.GetUID()))
+		return nil
 	})
 	switch {
 	case err != nil && listing.NotServed(err):

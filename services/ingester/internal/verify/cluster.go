@@ -3,77 +3,29 @@ package verify
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 )
-
-// pageSize is the page size of lists without content.
-const pageSize = 1000
 
 // objects lists the objects of the kind, without content, by uid. Each namespace, or
 // all of them together, is listed at one resource version.
 func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
-	if len(c.namespaces) == 0 {
-		return c.objectsIn(ctx, metav1.NamespaceAll)
-	}
-	all := map[string]object{}
-	for _, namespace := range c.namespaces {
-		some, err := c.objectsIn(ctx, namespace)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, some)
-	}
-	return all, nil
-}
-
-// maxListAttempts bounds the attempts of a list whose resource version expires.
-const maxListAttempts = 3
-
-func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[string]object, error) {
-	for attempt := 1; ; attempt++ {
-		out := map[string]object{}
-		err := c.pages(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
-			o, err := newObject(item)
-			if err == nil {
-				out[o.uid] = o
-			}
-			return err
-		})
-		if apierrors.IsResourceExpired(err) && attempt < maxListAttempts {
-			continue
-		}
-		return out, err
-	}
-}
-
-func (c *comparison) pages(ctx context.Context, namespace string, f func(*metav1.PartialObjectMetadata) error) error {
-	next := ""
-	for {
-		var page metav1.PartialObjectMetadataList
-		page.SetGroupVersionKind(c.listKind())
-		if err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return command.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
-		}
-		for i := range page.Items {
-			if err := f(&page.Items[i]); err != nil {
-				return err
-			}
-		}
-		if next = page.GetContinue(); next == "" {
-			return nil
-		}
-	}
+	out := map[string]object{}
+	_, err := listing.EachMetadata(ctx, c.env.Client, c.kind, c.namespaces, func(item *metav1.PartialObjectMetadata) error {
+		o, err := newObject(item)
+		out[o.uid] = o
+		return err
+	})
+	return out, command.Explain(err)
 }
 
 // object gets one object without content; nil means that no object has this name and uid.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
@@ -41,28 +40,16 @@ func (c *comparison) compareContent(ctx context.Context) error {
 
 // compareObjectContent compares the objects with the JSON of their rows.
 func (c *comparison) compareObjectContent(ctx context.Context) error {
-	namespaces := c.namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
+	newList := func() *unstructured.UnstructuredList {
+		page := &unstructured.UnstructuredList{}
+		gvk := c.kind.GVK()
+		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		return page
 	}
-	for _, namespace := range namespaces {
-		next := ""
-		for {
-			var page unstructured.UnstructuredList
-			page.SetGroupVersionKind(c.listKind())
-			err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(contentPageSize), client.Continue(next))
-			if err != nil {
-				return command.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
-			}
-			if err := c.comparePageContent(ctx, page.Items); err != nil {
-				return err
-			}
-			if next = page.GetContinue(); next == "" {
-				break
-			}
-		}
-	}
-	return nil
+	_, err := listing.Pages(ctx, c.env.Client, c.kind, newList, c.namespaces, contentPageSize, func(page *unstructured.UnstructuredList) error {
+		return c.comparePageContent(ctx, page.Items)
+	})
+	return command.Explain(err)
 }
 
 func (c *comparison) comparePageContent(ctx context.Context, items []unstructured.Unstructured) error {

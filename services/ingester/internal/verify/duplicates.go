@@ -2,89 +2,45 @@ package verify
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
+	"hash/maphash"
 
-	"github.com/jmoiron/sqlx"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
-	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// name is the namespace and name of rows.
-type name struct {
-	Namespace string `db:"namespace"`
-	Name      string `db:"name"`
+// names finds names that several rows have. It keeps hashes: the rows of a name that is found by mistake are read once.
+type names struct {
+	seed  maphash.Seed
+	seen  map[uint64]struct{}
+	again map[types.NamespacedName]struct{}
 }
 
-// duplicates finds names with more than one live row. It reports all except the newest. It walks the index of names, so
-// that one statement reads no more rows than a page has, and those of its last name.
-func (c *comparison) duplicates(ctx context.Context) error {
-	for after, last := (name{}), false; !last; {
-		var until name
-		var err error
-		if until, last, err = c.pageEnd(ctx, after); err != nil {
-			return fmt.Errorf("read names: %w", err)
-		}
-		names, err := c.ambiguousNames(ctx, after, until, last)
+func newNames() *names {
+	return &names{seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, again: map[types.NamespacedName]struct{}{}}
+}
+
+func (n *names) add(r rows.Row) {
+	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+	hash := maphash.Comparable(n.seed, name)
+	if _, found := n.seen[hash]; found {
+		n.again[name] = struct{}{}
+	}
+	n.seen[hash] = struct{}{}
+}
+
+// duplicates reports the rows of the names except the newest of each, if several are live.
+func (c *comparison) duplicates(ctx context.Context, n *names) error {
+	for name := range n.again {
+		older, newest, err := c.liveRowsOf(ctx, name.Namespace, name.Name)
 		if err != nil {
-			return fmt.Errorf("read duplicates: %w", err)
+			return err
 		}
-		for _, n := range names {
-			older, newest, err := c.liveRowsOf(ctx, n.Namespace, n.Name)
-			if err != nil {
-				return err
-			}
-			for _, r := range older {
-				c.candidates = append(c.candidates, c.duplicate(r, newest))
-			}
+		for _, r := range older {
+			c.candidates = append(c.candidates, c.duplicate(r, newest))
 		}
-		after = until
 	}
 	return nil
-}
-
-// pageEnd returns the last name of the page after a name, or last if fewer rows are left.
-func (c *comparison) pageEnd(ctx context.Context, after name) (until name, last bool, err error) {
-	where, args := c.namesAfter(after)
-	query, args, err := sqlx.In("SELECT namespace, name FROM "+where+" ORDER BY namespace, name LIMIT 1 OFFSET ?",
-		append(args, pageSize-1)...)
-	if err != nil {
-		return name{}, false, err
-	}
-	err = sqlx.NewDb(c.env.DB, "mysql").GetContext(ctx, &until, query, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return name{}, true, nil
-	}
-	return until, false, err
-}
-
-// ambiguousNames returns the names with more than one live row after a name, up to another one unless the page is the last.
-func (c *comparison) ambiguousNames(ctx context.Context, after, until name, last bool) (names []name, err error) {
-	where, args := c.namesAfter(after)
-	where += " AND delete_time IS NULL"
-	if !last {
-		where += " AND (namespace < ? OR (namespace = ? AND name <= ?))"
-		args = append(args, until.Namespace, until.Namespace, until.Name)
-	}
-	query, args, err := sqlx.In("SELECT namespace, name FROM "+where+
-		" GROUP BY namespace, name HAVING COUNT(*) > 1 ORDER BY namespace, name", args...)
-	if err != nil {
-		return nil, err
-	}
-	err = sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...)
-	return names, err
-}
-
-// namesAfter returns a FROM clause that selects the rows of the names after a name.
-func (c *comparison) namesAfter(after name) (string, []any) {
-	where := tables.Quote(c.kind.Table) + " FORCE INDEX (idx_namespace_name) WHERE (namespace > ? OR (namespace = ? AND name > ?))"
-	args := []any{after.Namespace, after.Namespace, after.Name}
-	if len(c.namespaces) > 0 {
-		where, args = where+" AND namespace IN (?)", append(args, c.namespaces)
-	}
-	return where, args
 }
 
 func (c *comparison) duplicate(r, newest *rows.Row) candidate {

@@ -6,15 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
-
-func (c *comparison) listKind() schema.GroupVersionKind {
-	gvk := c.kind.GVK()
-	return gvk.GroupVersion().WithKind(gvk.Kind + "List")
-}
 
 // uidsPerQuery bounds the uids in one query.
 const uidsPerQuery = 500
@@ -27,8 +20,9 @@ func (c *comparison) scan(ctx context.Context) error {
 		return err
 	}
 	c.counts.Objects = len(objects)
-	unmatched := maps.Clone(objects)
+	unmatched, names := maps.Clone(objects), newNames()
 	err = rows.Each(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: c.namespaces}, func(r rows.Row) error {
+		names.add(r)
 		if r.Evicted() {
 			c.counts.Evicted++
 		} else {
@@ -52,7 +46,7 @@ func (c *comparison) scan(ctx context.Context) error {
 	for uid, o := range unmatched {
 		c.addDifferences(&o, closed[uid])
 	}
-	return c.duplicates(ctx)
+	return c.duplicates(ctx, names)
 }
 
 // addDifferences adds the differences of an object and its row to the candidates.

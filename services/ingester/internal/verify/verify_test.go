@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -123,6 +125,35 @@ func TestDeepCompareFindsNoDifference(t *testing.T) {
 	equal(t, "differences", []string{"closed finished"}, got)
 }
 
+// The version of the list with content expires between its pages.
+func TestDeepCompareContinuesAfterListExpired(t *testing.T) {
+	b := commandtest.New(t)
+	b.Stored(b.Model("same"))
+	b.Exec("UPDATE model SET json = JSON_SET(json, '$.spec.sealed', false) WHERE uid = ?", string(b.Stored(b.Model("changed")).GetUID()))
+	inner, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: b.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired := 0
+	b.Env.Client = interceptor.NewClient(inner, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			o := &client.ListOptions{}
+			o.ApplyOptions(options)
+			content, ok := list.(*unstructured.UnstructuredList)
+			if !ok || content.GetKind() != "ModelList" {
+				return c.List(ctx, list, options...)
+			}
+			if o.Continue != "" && expired == 0 {
+				expired++
+				return apierrors.NewResourceExpired("The provided continue parameter is too old")
+			}
+			return c.List(ctx, list, append(options, client.Limit(1))...)
+		},
+	})
+	equal(t, "differences", []string{"content changed"}, compare(t, b, verify.Options{Deep: true}))
+	equal(t, "expired lists", 1, expired)
+}
+
 // A late row is not a difference, a missing one is.
 func TestCompareIgnoresChangesInTransit(t *testing.T) {
 	b := commandtest.New(t)
@@ -161,6 +192,28 @@ func TestRepairStoresAndCloses(t *testing.T) {
 			t.Errorf("not repaired: %+v", u)
 		}
 	}
+}
+
+// With --evict-immutable-kinds, the ingester evicts each Model.
+func TestRepairStoresNoObjectThatIsEvicted(t *testing.T) {
+	b := commandtest.New(t)
+	b.Create(b.Model("model"))
+	b.Create(b.Project("project"))
+	report, err := verify.Compare(t.Context(), b.Env, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Env.EvictImmutableKinds = true
+	repaired, err := verify.Repair(t.Context(), b.Env, report, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, u := range repaired.Left {
+		left = append(left, u.Name+": "+u.Reason)
+	}
+	equal(t, "left", []string{"model: a running ingester deletes the object from the cluster"}, left)
+	equal(t, "stored", 1, repaired.Stored)
 }
 
 // Without a settle timeout, an object that is created during the scan counts as an orphan; a duplicate may belong to an object.
