@@ -1,3 +1,3 @@
 // Package app wires the ingester: flags, the store, one controller for each kind, the
-// relay of change events, and the command "migrate".
+// relay of change events, and the commands.
 package app

@@ -2,7 +2,8 @@
 // connections ([Env]), their kinds and namespaces ([Scope]), their output
 // ([Output]), and the error for incomplete work ([IncompleteError]).
 //
-// The commands themselves are packages verify, backfill, purge, restore and removefinalizers.
+// The commands themselves are packages verify, backfill, purge, restore, accept and
+// removefinalizers.
 // Each has a Command struct with AddFlags and Run. A command prints its result to the
 // given writer and logs its progress. It returns nil when no work is left; every error
 // is one line for users.

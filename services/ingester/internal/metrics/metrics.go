@@ -28,7 +28,7 @@ type Metrics struct {
 	EventToCommit *prometheus.HistogramVec
 	// Statements is the duration of MySQL statements by operation.
 	Statements *prometheus.HistogramVec
-	Errors     *prometheus.CounterVec // stage: build, write, kubernetes, publish; class
+	Errors     *prometheus.CounterVec // stage: prepare, build, write, kubernetes, publish; class
 	Rejected   *prometheus.CounterVec // kind, field: objects that cannot be stored
 	Incomplete *prometheus.CounterVec // kind: rows closed without the final state, which was rejected
 	Adopted    *prometheus.CounterVec // kind: finalizers added to objects that lacked it

@@ -57,8 +57,7 @@ func (s *Storage) DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMet
 	if err != nil {
 		return err
 	}
-	var ext *storage.ListOptionsExt
-	plan, err := query.Compile(query.Request{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext})
+	plan, err := query.Compile(query.Request{Kind: kind, Namespace: namespace, Options: listOptions})
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (s *Storage) newWriter(ctx context.Context, n int64) *writer.Writer {
 	})
 }
 
-// DB returns the pool, for the relay of the outbox.
+// DB returns the pool of writes, for the other parts of the service.
 func (s *Storage) DB() *sql.DB { return s.db }
 
 // pingEvery is the interval between two attempts to connect.

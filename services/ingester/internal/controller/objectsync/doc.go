@@ -1,7 +1,7 @@
 // Package objectsync synchronizes the objects of one kind to MySQL.
 //
-// There is one controller for each kind, named ingester_<Kind>. It reads objects as
-// unstructured content from its informers, lets package decide choose the action, and
+// There is one controller for each kind, named ingester_<Kind>. It reads the
+// objects of its informers (package object), lets package decide choose the action, and
 // runs it in an order that is safe to interrupt anywhere: storage first, then our
 // finalizer, then the object itself. Each step is idempotent, so after a crash the next
 // reconcile continues.
