@@ -35,7 +35,7 @@ var fileKeys = map[string]map[string]string{
 	},
 }
 
-// load fills settings that are still at their defaults from a file.
+// load fills the settings that neither the command line nor the environment sets from a file.
 func (o *Options) load(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -70,10 +70,10 @@ func (o *Options) load(path string) error {
 	return nil
 }
 
-// fill sets a flag that is still at its default.
+// fill sets a flag that neither the command line nor the environment sets.
 func (o *Options) fill(name, value string) error {
 	f := o.flags.Lookup(name)
-	if f.Changed || f.Value.String() != f.DefValue || value == "" {
+	if f.Changed || value == "" {
 		return nil
 	}
 	return f.Value.Set(value)

@@ -57,6 +57,23 @@ ingester:
 	}
 }
 
+// TestConfigFileYieldsToDefaultsThatAreSet sets the default values explicitly; package service marks the flags that the
+// environment sets like those of the command line.
+func TestConfigFileYieldsToDefaultsThatAreSet(t *testing.T) {
+	o := parse(t, "--mysql-port=3306", "--config="+file(t, "mysql: {host: db, user: u, database: d, port: 3307, tls: true}"))
+	tls := o.flags.Lookup("mysql-tls")
+	if err := tls.Value.Set(tls.DefValue); err != nil {
+		t.Fatal(err)
+	}
+	tls.Changed = true
+	if err := o.Validate(service.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if o.MySQL.Port != 3306 || o.MySQL.TLS {
+		t.Errorf("port %d, TLS %t, want the defaults", o.MySQL.Port, o.MySQL.TLS)
+	}
+}
+
 func TestIngesterIsDisabledBySettings(t *testing.T) {
 	tests := map[string]struct {
 		args    []string
