@@ -74,16 +74,6 @@ func (s *Store) lifecycleState(ctx context.Context) (jetstream.StreamState, erro
 	return info.State, nil
 }
 
-// isWrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.
-func isWrongSequence(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) &&
-		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == wrongSequenceConstant)
-}
-
-// wrongSequenceConstant is the error code of a replicated stream, which does not return its last sequence.
-const wrongSequenceConstant jetstream.ErrorCode = 10164
-
 // isFull reports whether the bucket or the stream could not store the message, as when it is full.
 func isFull(err error) bool {
 	var api *jetstream.APIError

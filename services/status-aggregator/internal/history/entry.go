@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
@@ -122,7 +123,7 @@ func (s *Store) write(ctx context.Context, ref contract.Ref, value []byte, revis
 	} else {
 		revision, err = kv.Update(ctx, key, value, revision)
 	}
-	if errors.Is(err, jetstream.ErrKeyExists) || isWrongSequence(err) {
+	if errors.Is(err, jetstream.ErrKeyExists) || bus.IsConflict(err) {
 		return 0, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return revision, err
@@ -270,7 +271,7 @@ func (s *Store) purge(ctx context.Context, ref contract.Ref, revision uint64) er
 		return err
 	}
 	err = kv.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(tombstone))
-	if isWrongSequence(err) {
+	if bus.IsConflict(err) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
@@ -117,5 +118,5 @@ func (s *Store) recordWrite(store string, err error) error {
 }
 
 func isResponse(err error) bool {
-	return err == nil || errors.Is(err, ErrConflict) || isWrongSequence(err)
+	return err == nil || errors.Is(err, ErrConflict) || bus.IsConflict(err)
 }

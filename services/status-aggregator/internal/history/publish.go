@@ -181,7 +181,7 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 			return nil
 		}
 		r.position = position{} // the acknowledgment may be lost: the event may or may not be stored
-		if !isWrongSequence(err) {
+		if !bus.IsConflict(err) {
 			return err
 		}
 		s.metrics.Conflicts.WithLabelValues(metrics.StoreStream).Inc()

@@ -13,12 +13,14 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 )
 
 // Timing of the Lease.
 const (
 	// Duration is the time without a renewal after which the operators write the conditions themselves.
-	Duration = 30 * time.Second
+	Duration = conditions.LeaseDuration
 	// RenewEvery is the interval of renewals.
 	RenewEvery = 10 * time.Second
 	// RetryEvery is the delay after a failed renewal, and the interval of health checks.
