@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -124,22 +125,14 @@ func (f *flags) given() bus.Params {
 func desiredParams(given bus.Params, found map[string]jetstream.StreamConfig) bus.Params {
 	p, defaults := given, bus.DefaultParams()
 	for _, a := range ages {
-		setAll(a.of(&p), found[a.stream].MaxAge, *a.of(&defaults))
+		age := a.of(&p)
+		*age = cmp.Or(*age, found[a.stream].MaxAge, *a.of(&defaults))
 	}
 	for _, s := range sizes {
-		setAll(s.of(&p), max(0, found[s.stream].MaxBytes), *s.of(&defaults))
+		size := s.of(&p)
+		*size = cmp.Or(*size, max(0, found[s.stream].MaxBytes), *s.of(&defaults))
 	}
-	setAll(&p.Replicas, found[contract.StreamLifecycle].Replicas, defaults.Replicas)
+	p.Replicas = cmp.Or(p.Replicas, found[contract.StreamLifecycle].Replicas, defaults.Replicas)
 	p.Production = p.Production || found[contract.StreamLifecycle].DenyPurge
 	return p
-}
-
-// setAll sets a zero value to the first of the others that is not zero.
-func setAll[T comparable](value *T, values ...T) {
-	var zero T
-	for _, o := range values {
-		if *value == zero {
-			*value = o
-		}
-	}
 }

@@ -67,7 +67,7 @@ func observation(kinds registry.Set, cluster, subject string, data []byte) (cont
 	return ref, o, nil
 }
 
-// longestValidity, in seconds, limits how long an observer counts as alive after it was last seen.
+// maxValiditySeconds limits how long an observer counts as alive after it was last seen.
 const maxValiditySeconds = 3600
 
 // consistent compares the subject with the payload.
