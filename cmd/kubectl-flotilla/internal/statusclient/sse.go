@@ -21,7 +21,7 @@ type frame struct {
 }
 
 // readFrames reads server-sent events (HTML Living Standard, 9.2) until the stream ends or handle returns an error. It
-// calls alive for each line, comments included. It never returns nil.
+// calls onActivity for each line, comments included. It never returns nil.
 func readFrames(r io.Reader, onActivity func(), handle func(frame) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64*1024), maxLine)
