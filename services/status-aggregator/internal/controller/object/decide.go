@@ -18,8 +18,8 @@ import (
 // grace is how long an object may lack a usable observation while its observer is alive.
 const grace = 30 * time.Second
 
-// retryOverdue is the delay of the next decision while an observer is overdue.
-const retryOverdue = time.Second
+// requeueOverdue is the delay of the next decision while an observer is overdue.
+const requeueOverdue = time.Second
 
 // inputs are the inputs of a decision.
 type inputs struct {
@@ -57,7 +57,7 @@ func decide(f inputs) decision {
 	case !f.formerExpiry.IsZero():
 		d.retryAt = f.formerExpiry // an observation of a lower epoch may be used then
 	case d.hold && f.overdue:
-		d.retryAt = f.now.Add(retryOverdue) // if the probe finds a heartbeat, the state never changed
+		d.retryAt = f.now.Add(requeueOverdue) // if the probe finds a heartbeat, the state never changed
 	}
 	return d
 }
