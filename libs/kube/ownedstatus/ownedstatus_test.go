@@ -64,7 +64,7 @@ func TestApplySkipsEqualStatus(t *testing.T) {
 	}
 }
 
-// A caller that waits for the event of its write would wait for good.
+// A caller that waits for the event of its write would never continue.
 func TestApplyReportsNoChangeOfEqualStatus(t *testing.T) {
 	f := setUp(t)
 	owned := apitest.ShipStatus{Phase: "Running", Conditions: conditions{condition("Ready", "True")}}
