@@ -116,6 +116,12 @@ func (k *Kind) State() (State, client.Reader, error) {
 	return k.state, k.reader, k.err
 }
 
+func (k *Kind) isUnknown() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state == Unknown
+}
+
 // IsNotServed reports whether a request failed because the kind is not, or no longer, served. Callers need not retry:
 // the Kind detects this itself and enqueues the affected owners.
 func IsNotServed(err error) bool {

@@ -70,24 +70,21 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 
 // TestUnappliedEditKeepsAdoption edits the spec while the reconcile does not apply it, and reverts the edit.
 func TestUnappliedEditKeepsAdoption(t *testing.T) {
-	const wait = v1alpha1.LifecycleMigrating
-	for name, unapplied := range map[string]func(*testing.T, *v1alpha1.Superset) v1alpha1.SupersetStatus{
-		"paused": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
-			return compute(t, sup, snapshotOf(deployment(2, 2)), nil)
-		},
-		"rejected": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
-			return compute(t, sup, snapshotOf(deployment(2, 2)), nil, "spec: invalid")
-		},
-		"tasks run": func(t *testing.T, sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
-			return compute(t, sup, snapshotOf(deployment(2, 2)), decision(false, false, true, wait))
-		},
-	} {
+	cases := map[string]struct {
+		decision   *lifecycle.Decision
+		violations []string
+	}{
+		"paused":    {},
+		"rejected":  {violations: []string{"spec: invalid"}},
+		"tasks run": {decision: decision(false, false, true, v1alpha1.LifecycleMigrating)},
+	}
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			sup := superset(lastStatus("Running", image), legacy(3))
 			sup.Status = compute(t, sup, snapshotOf(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
 			want := sup.Status.Components.WebServer.AdoptedSpec
 			sup.Spec.WebServer.Config, sup.Generation = new("ROW_LIMIT = 1"), 4
-			sup.Status = unapplied(t, sup)
+			sup.Status = compute(t, sup, snapshotOf(deployment(2, 2)), tc.decision, tc.violations...)
 			if got := sup.Status.Components.WebServer.AdoptedSpec; want == "" || got != want {
 				t.Errorf("adopted %q before the edit, %q after it", want, got)
 			}

@@ -107,8 +107,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
 	read := s.sup.ResourceVersion
 	result, err := steps.Run(ctx, s, r.steps())
-	if ctx.Err() != nil {
-		return ctrl.Result{}, nil // the operator is terminating, which is not an error of the Superset
+	select {
+	case <-ctx.Done(): // shutting down, which is not an error of the Superset; the next leader continues
+		return ctrl.Result{}, nil
+	default:
 	}
 	complete := err == nil
 	err = s.failure(err)
