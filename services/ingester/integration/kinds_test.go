@@ -3,15 +3,19 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
@@ -65,6 +69,29 @@ func TestKindsLifecycle(t *testing.T) {
 	if len(seen) != len(api.Kinds()) {
 		t.Errorf("there are samples of %d kinds, want %d", len(seen), len(api.Kinds()))
 	}
+}
+
+// TestOtherKindsAreStoredWithoutCRDOfModel: Model is the first kind.
+func TestOtherKindsAreStoredWithoutCRDOfModel(t *testing.T) {
+	crds, err := filepath.Glob("../config/crd/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds = slices.DeleteFunc(crds, func(file string) bool { return strings.HasSuffix(file, "_models.yaml") })
+	b := newEnvIn(t, cluster.Private(t, cluster.Options{CRDs: crds}), mysqltest.DSN(t))
+	if err := b.client.List(t.Context(), newList("Model")); !meta.IsNoMatchError(err) {
+		t.Fatalf("list Models: %v, want that the cluster does not serve them", err)
+	}
+	b.start()
+	b.stored(b.finalizer(b.create(b.object("Project", "served"))))
+}
+
+// newList returns an empty list of a kind.
+func newList(kind string) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(api.GroupVersion)
+	list.SetKind(kind + "List")
+	return list
 }
 
 // samples reads config/samples for the namespace of the test.

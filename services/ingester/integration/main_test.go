@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 // env is the environment of one ingester: a namespace, a database, a bus.
 type env struct {
 	testing.TB
+	plane     *cluster.Cluster
 	client    client.Client
 	namespace string
 	dsn       string
@@ -64,13 +65,18 @@ func newEnv(t testing.TB) *env {
 
 func newEnvOn(t testing.TB, dsn string) *env {
 	t.Helper()
+	return newEnvIn(t, cluster.Get(t), dsn)
+}
+
+// newEnvIn returns an env in a cluster of its own.
+func newEnvIn(t testing.TB, c *cluster.Cluster, dsn string) *env {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := cluster.Get(t)
 	b := &env{
-		TB: t, client: c.Client(t, scheme), namespace: c.Namespace(t),
+		TB: t, plane: c, client: c.Client(t, scheme), namespace: c.Namespace(t),
 		dsn: dsn, db: dbtest.Open(t, dsn), nats: natstest.Start(t), log: logr.Discard(),
 	}
 	if tt, ok := t.(*testing.T); ok && testing.Verbose() {
@@ -109,7 +115,7 @@ func (b *env) start(change ...func(*app.Options)) (stop func()) {
 	}
 	managerLog, checkResults := reconciletest.Watch(b, b.log)
 	skip := true
-	mgr, err := ctrl.NewManager(asIngester(b), ctrl.Options{
+	mgr, err := ctrl.NewManager(asIngester(b, b.plane), ctrl.Options{
 		Scheme: b.client.Scheme(), Logger: managerLog,
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},

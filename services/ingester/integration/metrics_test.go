@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +46,9 @@ func TestPageListsRegisteredMetrics(t *testing.T) {
 	b := newEnv(t)
 	registered := &describing{Registerer: prometheus.NewRegistry(), labels: map[string][]string{}}
 	b.registerer = registered
-	b.start(func(o *app.Options) { o.API.BindAddress, o.API.MaxRequests = "127.0.0.1:0", 1 })()
+	b.start(func(o *app.Options) {
+		o.API.BindAddress, o.API.MaxRequests, o.Sweep.Interval = "127.0.0.1:0", 1, time.Hour
+	})()
 	page, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ const user = "system:serviceaccount:flotilla-system:ingester"
 
 // asIngester returns credentials with only the permissions of config/rbac/role.yaml, so
 // every test here also tests the role.
-func asIngester(t testing.TB) *rest.Config {
+func asIngester(t testing.TB, plane *cluster.Cluster) *rest.Config {
 	t.Helper()
-	c := cluster.Get(t).Client(t, clientgoscheme.Scheme)
+	c := plane.Client(t, clientgoscheme.Scheme)
 	role := clusterRole(t)
 	binding := &rbacv1.ClusterRoleBinding{
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -33,7 +33,7 @@ func asIngester(t testing.TB) *rest.Config {
 			t.Fatal(err)
 		}
 	}
-	cfg := restConfig(t)
+	cfg := rest.CopyConfig(plane.Config)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return cfg
 }

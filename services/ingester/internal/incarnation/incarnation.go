@@ -37,14 +37,21 @@ type Version func(context.Context) (int64, error)
 
 // Resolve returns the incarnation to write with. It bumps the incarnation if the cluster is
 // not registered in this database, or if rows of its incarnation are ahead of the cluster.
-func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time) (current int64, err error) {
-	return resolve(ctx, db, kinds, clusterUID, version, now, pageRows)
+func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time) (int64, error) {
+	return tables{db, kinds, pageRows}.resolve(ctx, clusterUID, version, now)
+}
+
+// tables are the tables of the kinds, and how many rows one statement reads.
+type tables struct {
+	db       *sql.DB
+	kinds    *registry.Registry
+	pageRows int
 }
 
 // resolve scans the rows before the transaction that locks the incarnations: other processes
 // read and bump them meanwhile.
-func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time, pageRows int) (current int64, err error) {
-	scanned, newestRow, err := scan(ctx, db, kinds, clusterUID, pageRows)
+func (t tables) resolve(ctx context.Context, clusterUID string, version Version, now time.Time) (current int64, err error) {
+	scanned, newestRow, err := t.scan(ctx, clusterUID)
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +59,7 @@ func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterU
 	if err != nil {
 		return 0, err
 	}
-	tx, err := db.BeginTx(ctx, nil)
+	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("begin transaction: %w", err)
 	}

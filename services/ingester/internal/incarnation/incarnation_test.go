@@ -70,7 +70,7 @@ func TestResolveReadsAllPages(t *testing.T) {
 			for _, size := range []int{1, 3, len(uids), len(uids) + 1} {
 				for newest := range uids {
 					want++
-					got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), size)
+					got, err := incarnation.ResolveInPages(size)(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0))
 					if err != nil || got != want {
 						t.Fatalf("pages of %d rows, newest row before %d: incarnation %d, %v, want %d", size, newest, got, err, want)
 					}
@@ -84,7 +84,7 @@ func TestResolveReadsAllPages(t *testing.T) {
 						}
 						r.store(t, db)
 					}
-					if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), size); err != nil || got != want {
+					if got, err := incarnation.ResolveInPages(size)(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0)); err != nil || got != want {
 						t.Fatalf("pages of %d rows, no row is ahead: incarnation %d, %v, want %d", size, got, err, want)
 					}
 					stored{uid: uids[newest : newest+1], version: 101, incarnation: got}.store(t, db)
@@ -103,7 +103,7 @@ func TestResolveReadsLastClosedRows(t *testing.T) {
 	}
 	resolve := func(want int64) {
 		t.Helper()
-		if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0), 2); err != nil || got != want {
+		if got, err := incarnation.ResolveInPages(2)(t.Context(), db, kinds, "one", at(100), time.Unix(0, 0)); err != nil || got != want {
 			t.Fatalf("incarnation %d, %v, want %d", got, err, want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestResolveReadsRowsBeforeLock(t *testing.T) {
 func TestResolveReadsRowsBeforeVersion(t *testing.T) {
 	w := watch(t)
 	n, err := incarnation.Resolve(t.Context(), w.db, w.watch.Kinds, "cluster-uid", func(context.Context) (int64, error) {
-		stored{uid: "new", version: 150, incarnation: 1}.store(t, w.db)
+		stored{uid: "new", version: 150, incarnation: 1}.store(t, w.db) //nolint:contextcheck // it has that of the test
 		return 100, nil
 	}, time.Unix(0, 0))
 	if err != nil || n != 1 {

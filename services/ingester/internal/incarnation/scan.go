@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
@@ -16,8 +15,8 @@ const pageRows = 5000
 // scan returns the incarnation of the cluster and the newest version of its rows. It locks nothing. All
 // reads use one snapshot, and come before that of the cluster's version: no version that is read here
 // is ahead of it, unless the cluster was restored.
-func scan(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, pageRows int) (own sql.NullInt64, newest int64, err error) {
-	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+func (t tables) scan(ctx context.Context, clusterUID string) (own sql.NullInt64, newest int64, err error) {
+	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return own, 0, fmt.Errorf("begin transaction: %w", err)
 	}
@@ -25,8 +24,8 @@ func scan(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID 
 	if own, _, err = Stored(ctx, tx, clusterUID, ""); err != nil || !own.Valid {
 		return own, 0, err
 	}
-	for _, kind := range kinds.Kinds() {
-		version, err := newestVersion(ctx, tx, kind.Table, own.Int64, pageRows)
+	for _, kind := range t.kinds.Kinds() {
+		version, err := newestVersion(ctx, tx, kind.Table, own.Int64, t.pageRows)
 		if err != nil {
 			return own, 0, fmt.Errorf("read newest stored version of %s: %w", kind.Name, err)
 		}

@@ -36,7 +36,7 @@ func NotServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.Is
 // EachMetadata calls f with the metadata of every object of a kind; see [Pages].
 func EachMetadata(ctx context.Context, reader client.Reader, kind *registry.Kind, namespaces []string, f func(*metav1.PartialObjectMetadata) error) (version int64, err error) {
 	newList := func() *metav1.PartialObjectMetadataList { return NewList(kind) }
-	return Pages(ctx, reader, kind, newList, namespaces, metadataPageSize, func(page *metav1.PartialObjectMetadataList) error {
+	return Pages(ctx, Lists{reader, kind, namespaces}, newList, metadataPageSize, func(page *metav1.PartialObjectMetadataList) error {
 		for i := range page.Items {
 			if err := f(&page.Items[i]); err != nil {
 				return err
@@ -46,17 +46,25 @@ func EachMetadata(ctx context.Context, reader client.Reader, kind *registry.Kind
 	})
 }
 
+// Lists are lists of a kind in namespaces.
+type Lists struct {
+	Reader     client.Reader
+	Kind       *registry.Kind
+	Namespaces []string
+}
+
 // Pages calls f with every page of the lists of the namespaces, none of which means all of them together. Each list has one
 // version, of which Pages returns the lowest. If the version expires between two pages, the list of the namespace starts
 // again: f may get an object twice.
-func Pages[L client.ObjectList](ctx context.Context, reader client.Reader, kind *registry.Kind, newList func() L, namespaces []string, size int64, f func(L) error) (lowest int64, err error) {
+func Pages[L client.ObjectList](ctx context.Context, l Lists, newList func() L, size int64, f func(L) error) (lowest int64, err error) {
+	namespaces := l.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for i, namespace := range namespaces {
 		var version int64
 		for attempt := 1; ; attempt++ {
-			version, err = pages(ctx, reader, kind, newList, namespace, size, f)
+			version, err = pages(ctx, l, newList, namespace, size, f)
 			if err == nil {
 				break
 			}
@@ -71,12 +79,12 @@ func Pages[L client.ObjectList](ctx context.Context, reader client.Reader, kind 
 	return lowest, nil
 }
 
-func pages[L client.ObjectList](ctx context.Context, reader client.Reader, kind *registry.Kind, newList func() L, namespace string, size int64, f func(L) error) (version int64, err error) {
+func pages[L client.ObjectList](ctx context.Context, l Lists, newList func() L, namespace string, size int64, f func(L) error) (version int64, err error) {
 	next := ""
 	for {
 		page := newList()
-		if err := reader.List(ctx, page, client.InNamespace(namespace), client.Limit(size), client.Continue(next)); err != nil {
-			return 0, fmt.Errorf("list %s: %w", kind.Plural, err)
+		if err := l.Reader.List(ctx, page, client.InNamespace(namespace), client.Limit(size), client.Continue(next)); err != nil {
+			return 0, fmt.Errorf("list %s: %w", l.Kind.Plural, err)
 		}
 		if err := f(page); err != nil {
 			return 0, err

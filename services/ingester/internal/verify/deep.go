@@ -46,7 +46,7 @@ func (c *comparison) compareObjectContent(ctx context.Context) error {
 		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		return page
 	}
-	_, err := listing.Pages(ctx, c.env.Client, c.kind, newList, c.namespaces, contentPageSize, func(page *unstructured.UnstructuredList) error {
+	_, err := listing.Pages(ctx, listing.Lists{Reader: c.env.Client, Kind: c.kind, Namespaces: c.namespaces}, newList, contentPageSize, func(page *unstructured.UnstructuredList) error {
 		return c.comparePageContent(ctx, page.Items)
 	})
 	return command.Explain(err)

@@ -135,7 +135,7 @@ func TestDeepCompareContinuesAfterListExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := 0
-	b.Env.Client = interceptor.NewClient(inner, interceptor.Funcs{
+	b.Client = interceptor.NewClient(inner, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			o := &client.ListOptions{}
 			o.ApplyOptions(options)
@@ -203,7 +203,7 @@ func TestRepairStoresNoObjectThatIsEvicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Env.EvictImmutableKinds = true
+	b.EvictImmutableKinds = true
 	repaired, err := verify.Repair(t.Context(), b.Env, report, false)
 	if err != nil {
 		t.Fatal(err)

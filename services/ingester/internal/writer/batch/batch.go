@@ -156,9 +156,10 @@ func (b *batch) measured(action string) func() {
 }
 
 // exec runs a statement in the transaction.
-func (b *batch) exec(ctx context.Context, name statement.Name, text func() string, args []any) (sql.Result, error) {
+func (b *batch) exec(ctx context.Context, name statement.Name, text func() string, args []any) error {
 	defer b.measured(name.Action)()
-	return b.statements.Exec(ctx, b.tx, name, text, args)
+	_, err := b.statements.Exec(ctx, b.tx, name, text, args)
+	return err
 }
 
 // query runs a query in the transaction and scans its rows.

@@ -51,7 +51,7 @@ func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 				strings.Repeat(outboxRow, to-from)[len(", "):]
 		}
 		name := statement.Name{Table: schema.OutboxTable, Action: "announce", Rows: to - from}
-		if _, err := b.exec(ctx, name, query, args[from*outboxArguments:to*outboxArguments]); err != nil {
+		if err := b.exec(ctx, name, query, args[from*outboxArguments:to*outboxArguments]); err != nil {
 			return err
 		}
 	}

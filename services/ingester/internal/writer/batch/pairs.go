@@ -130,7 +130,7 @@ func (b *batch) insertPairs(ctx context.Context, table string, pairs []pair) err
 			return "INSERT INTO " + schema.Quote(table) + " (obj_uid, `key`, value) VALUES " + statement.Tuples(len(part), 3) +
 				" ON DUPLICATE KEY UPDATE value = VALUES(value)"
 		}
-		if _, err := b.exec(ctx, statement.Name{Table: table, Action: "put", Rows: len(part)}, query, args); err != nil {
+		if err := b.exec(ctx, statement.Name{Table: table, Action: "put", Rows: len(part)}, query, args); err != nil {
 			return err
 		}
 	}

@@ -85,14 +85,13 @@ func (b *batch) insertPart(ctx context.Context, changes []*change, end func() st
 	if end != nil {
 		name.Action = "upsert"
 	}
-	_, err := b.exec(ctx, name, func() string {
+	return b.exec(ctx, name, func() string {
 		text := "INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoteAll(columns) + ") VALUES " + statement.Tuples(len(changes), len(columns))
 		if end != nil {
 			text += end()
 		}
 		return text
 	}, args)
-	return err
 }
 
 func indexed(kind *registry.Kind) []string {
