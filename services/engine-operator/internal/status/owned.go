@@ -21,9 +21,7 @@ func ClassConditions() []string { return slices.Clone(classConditions) }
 
 // ForeignConditions lists the condition types of engines and instances that the field manager
 // flotilla-conditions owns; the operator itself owns the summary Ready.
-func ForeignConditions() []string {
-	return slices.DeleteFunc(conditions.Types(), func(t string) bool { return t == conditions.TypeReady })
-}
+func ForeignConditions() []string { return conditions.TypesOf(false) }
 
 // OwnEngine returns an engine's status without the conditions of other writers.
 func OwnEngine(s v1alpha1.FireboltEngineStatus) v1alpha1.FireboltEngineStatus {

@@ -228,7 +228,7 @@ func TestReasonsMatchConditions(t *testing.T) {
 			row.set(m)
 			phase, list := m.compute(t, time.Hour) // after all hold-downs
 			var got strings.Builder
-			for _, kind := range conditions.Types()[:6] {
+			for _, kind := range conditions.TypesOf(false) {
 				got.WriteString(string(list[kind].Status[0]))
 			}
 			progressing, degraded := list[conditions.TypeProgressing], list[conditions.TypeDegraded]

@@ -222,19 +222,8 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 // operator does not define it: such a Ready follows other rules and would look like a
 // write by another client.
 func ownConditions(present []metav1.Condition, withReady bool) []metav1.Condition {
-	var out []metav1.Condition
-	for _, c := range present {
-		switch c.Type {
-		case conditions.TypeAvailable, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable,
-			conditions.TypePaused, conditions.TypeStopped:
-			out = append(out, c)
-		case conditions.TypeReady:
-			if withReady {
-				out = append(out, c)
-			}
-		}
-	}
-	return out
+	types := conditions.TypesOf(withReady)
+	return slices.DeleteFunc(slices.Clone(present), func(c metav1.Condition) bool { return !slices.Contains(types, c.Type) })
 }
 
 // sameEntry reports whether two entries are equal, ignoring times and versions.
