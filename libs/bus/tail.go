@@ -66,9 +66,9 @@ var (
 //
 // Whenever it may have missed a message (the connection was lost, the consumer or its
 // heartbeats are missing, a delivery was skipped, the stream was re-created), or if the
-// rest of a snapshot was removed before its delivery, it restarts with a new snapshot, after a backoff. Readers merge monotonically, so a
-// repeated message changes nothing, and a snapshot of ten thousand subjects costs
-// tens of milliseconds.
+// rest of a snapshot was removed before its delivery, it restarts with a new snapshot,
+// after a backoff. Readers merge monotonically, so a repeated message changes nothing,
+// and a snapshot of ten thousand subjects costs tens of milliseconds.
 func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
 	if cfg.Stream == "" || cfg.OnMessage == nil {
 		return errors.New("tail: Stream and OnMessage are required")

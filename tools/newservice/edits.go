@@ -32,11 +32,11 @@ var edits = []edit{
 	{file: "libs/contract/kinds.go", after: `^\t[A-Z]\w+: +\{"`, text: `	[[.Kind]]: {"[[.Group]]", "v1alpha1", "[[.Kind]]"},`},
 	{
 		file: "services/status-aggregator/internal/registry/registry.go", after: `^\t\trow\(contract\.`,
-		text: `		row(contract.[[.Kind]], "[[.Plural]]", "[[.Name]]", false),`,
+		text: `		row(contract.[[.Kind]], "[[.Plural]]", "[[.Name]]"),`,
 	},
 	{
-		file: "services/status-aggregator/internal/registry/registry_test.go", after: `^\t\t"[\w.]+": +\{"[\w-]+", (true|false)\},`,
-		text: `		"[[.Plural]].[[.Group]]": {"[[.Name]]", false},`,
+		file: "services/status-aggregator/internal/registry/registry_test.go", after: `^\t\t"[\w.]+": +"[\w-]+",$`,
+		text: `		"[[.Plural]].[[.Group]]": "[[.Name]]",`,
 	},
 	{
 		file: "services/status-aggregator/config/rbac/role.yaml", before: `^  # Kinds whose operator is installed later`,

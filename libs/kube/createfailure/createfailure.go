@@ -7,10 +7,8 @@
 package createfailure
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -115,23 +113,9 @@ func (f *Finder) cached(uid types.UID, now time.Time) (result, bool) {
 
 // Message returns the message of the newest event; empty without any.
 func Message(events []corev1.Event) string {
-	if len(events) == 0 {
+	newest := workload.NewestEvent(events)
+	if newest == nil {
 		return ""
 	}
-	newest := slices.MaxFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(lastSeen(&a).Compare(lastSeen(&b)), cmp.Compare(a.Name, b.Name))
-	})
 	return workload.CreateFailure(newest.Message)
-}
-
-func lastSeen(e *corev1.Event) time.Time {
-	switch {
-	case e.Series != nil:
-		return e.Series.LastObservedTime.Time
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp.Time
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	}
-	return e.CreationTimestamp.Time
 }

@@ -162,7 +162,7 @@ func (o *operator) report(name string) {
 	obs := o.offered[name]
 	result := conditions.Compute(conditions.Input{
 		Observation: &obs, Generation: live.GetGeneration(), Freshness: conditions.Fresh, Now: o.w.now(),
-		Previous: previous, Memory: o.memory[live.GetUID()], WithReady: o.w.kind.WithReady,
+		Previous: previous, Memory: o.memory[live.GetUID()], WithReady: conditions.WithReady(o.w.kind.Token),
 	})
 	o.memory[live.GetUID()] = result.Memory
 	delete(o.due, name)

@@ -102,7 +102,7 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 func (r *run) expect(name string, m conditions.State) conditions.Result {
 	obs := r.observation(name)
 	return conditions.Compute(conditions.Input{
-		Observation: &obs, Generation: r.actual[name].generation, Now: r.now(), Memory: m, WithReady: r.kind.WithReady,
+		Observation: &obs, Generation: r.actual[name].generation, Now: r.now(), Memory: m, WithReady: conditions.WithReady(r.kind.Token),
 	})
 }
 

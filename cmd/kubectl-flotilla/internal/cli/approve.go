@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
 
@@ -130,17 +131,17 @@ func (a *App) approve(
 	ctx context.Context, cluster *kinds.Cluster, o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change,
 ) error {
 	if o.dryRun != dryClient {
-		current := u
-		if err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-			if current == nil {
-				if current, err = unchanged(ctx, cluster, o, t, change); err != nil {
-					return err
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			_, err := cluster.Patch(ctx, t, u, change.Patch(), o.dryRun == dryServer)
+			if apierrors.IsConflict(err) {
+				var readErr error
+				if u, readErr = unchanged(ctx, cluster, o, t, change); readErr != nil {
+					return readErr
 				}
 			}
-			_, err = cluster.Patch(ctx, t, current, change.Patch(), o.dryRun == dryServer)
-			current = nil
 			return err
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -206,17 +206,8 @@ func (l *collector) inUnit(pod string) bool {
 	return false
 }
 
-// eventOf returns the latest occurrence of an event. A recurring one has either a count or a series.
+// eventOf returns the latest occurrence of an event.
 func eventOf(object string, e *corev1.Event) Event {
-	at, count := e.LastTimestamp.Time, max(1, e.Count)
-	switch {
-	case e.Series != nil:
-		at, count = e.Series.LastObservedTime.Time, max(count, e.Series.Count)
-	case !at.IsZero():
-	case !e.EventTime.IsZero():
-		at = e.EventTime.Time
-	default:
-		at = e.CreationTimestamp.Time
-	}
-	return Event{Time: at.UTC(), Type: e.Type, Object: object, Reason: e.Reason, Count: count, Message: e.Message}
+	count, last := workload.Occurrences(e)
+	return Event{Time: last.UTC(), Type: e.Type, Object: object, Reason: e.Reason, Count: count, Message: e.Message}
 }

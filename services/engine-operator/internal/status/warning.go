@@ -1,12 +1,10 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,39 +33,17 @@ var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])
 // WarningOf returns the newest of the Warning events of a StatefulSet (specification 001,
 // "StatefulSet event propagation"). Events without a message are skipped.
 func WarningOf(statefulSet string, events []corev1.Event) Warning {
-	usable := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" })
-	if len(usable) == 0 {
+	e := workload.NewestEvent(slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" }))
+	if e == nil {
 		return Warning{}
 	}
-	e := slices.MaxFunc(usable, func(a, b corev1.Event) int {
-		return cmp.Or(eventTime(a).Compare(eventTime(b)), cmp.Compare(a.Name, b.Name))
-	})
 	out := Warning{Reason: e.Reason, Cause: workload.CreateFailure(e.Message), Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
 	if !conditionReason.MatchString(out.Reason) {
 		out.Reason = reasonWarning
 	}
-	if count := eventCount(e); count > 1 {
+	if count, _ := workload.Occurrences(e); count > 1 {
 		out.Message += fmt.Sprintf(" (x%d)", count)
 	}
 	out.Message = contract.Text(out.Message)
 	return out
-}
-
-func eventTime(e corev1.Event) time.Time {
-	switch {
-	case e.Series != nil:
-		return e.Series.LastObservedTime.Time
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp.Time
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	}
-	return e.CreationTimestamp.Time
-}
-
-func eventCount(e corev1.Event) int32 {
-	if e.Series != nil {
-		return e.Series.Count
-	}
-	return e.Count
 }

@@ -8,6 +8,7 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,5 +183,8 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (orphans []rows.
 	for _, uid := range slices.Sorted(maps.Keys(open)) {
 		orphans = append(orphans, open[uid])
 	}
-	return orphans, slices.Collect(maps.Keys(held)), nil
+	released = slices.SortedFunc(maps.Keys(held), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return orphans, released, nil
 }

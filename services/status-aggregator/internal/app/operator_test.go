@@ -175,7 +175,7 @@ func (o *operator) reportStandalone(u *unstructured.Unstructured, obs contract.O
 		}
 		result := conditions.Compute(conditions.Input{
 			Observation: &obs, Generation: u.GetGeneration(), Freshness: conditions.Fresh, Now: time.Now(),
-			Previous: present, Memory: o.results[u.GetName()], WithReady: o.kind == contract.Superset,
+			Previous: present, Memory: o.results[u.GetName()], WithReady: conditions.WithReady(o.kind),
 		})
 		o.results[u.GetName()] = result.Memory
 		_, err = ownedstatus.New(o.f.client, conditions.FieldManager).ApplyConditions(o.f.t.Context(), u, result.Conditions)

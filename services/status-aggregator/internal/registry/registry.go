@@ -20,8 +20,6 @@ type Kind struct {
 	Observer string
 	// Conditions, Phase and Transitions are the field paths in the object.
 	Conditions, Phase, Transitions []string
-	// WithReady adds the summary condition Ready to the six (architecture D2).
-	WithReady bool
 }
 
 // CRD returns the name of the CustomResourceDefinition, for example "supersets.superset.apache.org".
@@ -36,9 +34,9 @@ type Set struct {
 // Managed returns the kinds of architecture D2.
 func Managed() (Set, error) {
 	return New(
-		row(contract.Superset, "supersets", "superset-operator", true),
-		row(contract.FireboltEngine, "fireboltengines", "engine-operator", false),
-		row(contract.FireboltInstance, "fireboltinstances", "engine-operator", false),
+		row(contract.Superset, "supersets", "superset-operator"),
+		row(contract.FireboltEngine, "fireboltengines", "engine-operator"),
+		row(contract.FireboltInstance, "fireboltinstances", "engine-operator"),
 	)
 }
 
@@ -78,7 +76,7 @@ func (s Set) ObservedBy(observer string) []Kind {
 	return out
 }
 
-func row(token contract.Kind, resource, observer string, withReady bool) Kind {
+func row(token contract.Kind, resource, observer string) Kind {
 	gvk, ok := contract.Lookup(token)
 	if !ok {
 		return Kind{Token: token} // rejected by New
@@ -91,6 +89,5 @@ func row(token contract.Kind, resource, observer string, withReady bool) Kind {
 		Conditions:  []string{"status", "conditions"},
 		Phase:       []string{"status", "phase"},
 		Transitions: []string{"status", "transitions"},
-		WithReady:   withReady,
 	}
 }

@@ -14,13 +14,10 @@ func TestManagedKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]struct {
-		observer string
-		ready    bool
-	}{
-		"supersets.superset.apache.org":         {"superset-operator", true},
-		"fireboltengines.compute.firebolt.io":   {"engine-operator", false},
-		"fireboltinstances.compute.firebolt.io": {"engine-operator", false},
+	want := map[string]string{
+		"supersets.superset.apache.org":         "superset-operator",
+		"fireboltengines.compute.firebolt.io":   "engine-operator",
+		"fireboltinstances.compute.firebolt.io": "engine-operator",
 	}
 	for _, k := range set.Kinds() {
 		w, ok := want[k.CRD()]
@@ -28,8 +25,8 @@ func TestManagedKinds(t *testing.T) {
 			t.Errorf("unexpected row %s", k.CRD())
 			continue
 		}
-		if k.Observer != w.observer || k.WithReady != w.ready {
-			t.Errorf("%s: observer %q, ready %v, want %+v", k.CRD(), k.Observer, k.WithReady, w)
+		if k.Observer != w {
+			t.Errorf("%s: observer %q, want %q", k.CRD(), k.Observer, w)
 		}
 		found, ok := set.Lookup(k.Token)
 		if diff := cmp.Diff(k, found); !ok || diff != "" {
@@ -48,12 +45,12 @@ func TestManagedKinds(t *testing.T) {
 }
 
 func TestNewRejectsRowsAgainstContract(t *testing.T) {
-	superset := row(contract.Superset, "supersets", "superset-operator", true)
+	superset := row(contract.Superset, "supersets", "superset-operator")
 	cases := map[string][]Kind{
 		"a token that the contract does not know":   {{Token: "nonsense"}},
 		"a token that stands for another kind":      {{Token: contract.Superset, GVK: schema.GroupVersionKind{Group: "a", Kind: "B"}}},
 		"a token that is listed twice":              {superset, superset},
-		"a row made of an unknown token by mistake": {row("nonsense", "x", "y", false)},
+		"a row made of an unknown token by mistake": {row("nonsense", "x", "y")},
 	}
 	for name, rows := range cases {
 		t.Run(name, func(t *testing.T) {

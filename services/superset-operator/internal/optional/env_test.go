@@ -164,7 +164,7 @@ func (e *env) grant(user string, granted permissions) {
 }
 
 func (e *env) reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
-	state, _, _ := e.kind.State()
+	state, _ := e.kind.State()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.first == "" {
@@ -217,8 +217,8 @@ func (e *env) waitState(want optional.State) client.Reader {
 	e.Helper()
 	var reader client.Reader
 	expect.Eventually(e, timeout, func() error {
-		state, r, err := e.kind.State()
-		if state != want || (r != nil) != (want == optional.Served) || err != nil && want != optional.Unknown {
+		state, r := e.kind.State()
+		if err := e.kind.Err(); state != want || (r != nil) != (want == optional.Served) || err != nil && want != optional.Unknown {
 			return fmt.Errorf("state %s, reader %v, error %w", state, r, err)
 		}
 		reader = r

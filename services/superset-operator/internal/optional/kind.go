@@ -105,21 +105,24 @@ func New(mgr manager.Manager, d CRD, o Options) (*Kind, error) {
 // CRD returns the CRD of the Kind.
 func (k *Kind) CRD() CRD { return k.crd }
 
-// State returns whether the kind is served and, if so, a reader of the cache of its objects. The error is the last one of
-// discovery or of the watch while the state is Unknown.
-func (k *Kind) State() (State, client.Reader, error) {
+// State returns whether the kind is served and, if so, a reader of the cache of its objects.
+func (k *Kind) State() (State, client.Reader) {
 	if k == nil {
-		return Unknown, nil, nil
+		return Unknown, nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.state, k.reader, k.err
+	return k.state, k.reader
 }
 
-func (k *Kind) isUnknown() bool {
+// Err returns the last error of discovery or of the watch while the state is Unknown; nil if it is not determined yet.
+func (k *Kind) Err() error {
+	if k == nil {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.state == Unknown
+	return k.err
 }
 
 // IsNotServed reports whether a request failed because the kind is not, or no longer, served. Callers need not retry:

@@ -192,7 +192,7 @@ func TestForbiddenKindBlocksNothing(t *testing.T) {
 		t.Fatalf("the controller waits for a kind that it may not read: %v, %v", err, ctx.Err())
 	}
 	e.waitState(optional.Unknown)
-	if _, _, err := e.kind.State(); !apierrors.IsForbidden(err) {
+	if err := e.kind.Err(); !apierrors.IsForbidden(err) {
 		t.Errorf("error %v, want Forbidden", err)
 	}
 	e.reconciles(ownersRequest, 1)
@@ -203,8 +203,8 @@ func TestForbiddenKindBlocksNothing(t *testing.T) {
 
 func TestNilKindIsUnknown(t *testing.T) {
 	var nilKind *optional.Kind
-	if state, reader, err := nilKind.State(); state != optional.Unknown || reader != nil || err != nil {
-		t.Errorf("state %s, reader %v, error %v", state, reader, err)
+	if state, reader := nilKind.State(); state != optional.Unknown || reader != nil || nilKind.Err() != nil {
+		t.Errorf("state %s, reader %v, error %v", state, reader, nilKind.Err())
 	}
 }
 

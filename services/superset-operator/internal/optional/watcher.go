@@ -143,7 +143,7 @@ func (f *watcher) check(ctx context.Context) bool {
 		var err error
 		if served, err = f.isServed(ctx); err != nil {
 			f.log.V(1).Info("Failed to discover the kind", "reason", err.Error())
-			if f.isUnknown() && f.fail(err) {
+			if state, _ := f.State(); state == Unknown && f.fail(err) {
 				f.enqueueOwners(ctx)
 			}
 			return true

@@ -3,7 +3,6 @@ package class
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/predicates"
 )
 
 // SetupWithManager adds the controller to the manager. The cache must have the index
@@ -41,10 +41,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		return true
 	}
 	own := r.written.Observe(newObj)
-	return oldObj.Generation != newObj.Generation ||
-		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
-		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() || !slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
-		!own && !equality.Semantic.DeepEqual(oldObj.Status, newObj.Status)
+	return predicates.MetadataDiffers(oldObj, newObj) || !own && !equality.Semantic.DeepEqual(oldObj.Status, newObj.Status)
 }
 
 // bindingChanged reports whether an update moves an engine from one class to another. The handler

@@ -4,12 +4,9 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
@@ -63,20 +60,5 @@ func TestTerminatingClassListsFromAPIServerOnlyWithoutCachedEngine(t *testing.T)
 				t.Errorf("engines = %v after %d lists from the API server, want %v after %d", s.engines, live.calls, tc.want, tc.liveLists)
 			}
 		})
-	}
-}
-
-// A replaced finalizer leaves their number unchanged.
-func TestReplacedFinalizerIsReconciled(t *testing.T) {
-	r := New(Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
-	old := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "c", Finalizers: []string{v1alpha1.ClassFinalizer}}}
-	replaced := old.DeepCopy()
-	old.ResourceVersion, replaced.ResourceVersion, replaced.Finalizers = "1", "2", []string{"example.com/keep"}
-	if !r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("the update is dropped")
-	}
-	replaced.Finalizers = old.Finalizers
-	if r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("an update without a change is reconciled")
 	}
 }

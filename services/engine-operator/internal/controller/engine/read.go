@@ -56,13 +56,15 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	name := s.engine.Spec.InstanceRef
 	instance := &v1alpha1.FireboltInstance{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: name}, instance)
-	unsupported := validation.InstanceUnsupported(instance)
 	switch {
 	case apierrors.IsNotFound(err):
 		s.instanceError = status.InstanceNotFound(name)
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
+	}
+	unsupported := validation.InstanceUnsupported(instance)
+	switch {
 	case len(unsupported) > 0:
 		s.instanceError = status.InstanceRejected(name, validation.Message(unsupported))
 	case instance.Spec.ID == "":

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,6 +27,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/predicates"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -82,11 +81,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		return true
 	}
 	own := r.written.Observe(newObj)
-	return oldObj.Generation != newObj.Generation ||
-		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
-		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
-		!maps.Equal(oldObj.Annotations, newObj.Annotations) ||
-		!slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
+	return predicates.MetadataDiffers(oldObj, newObj) ||
 		engine.StateOf(oldObj.Status) != engine.StateOf(newObj.Status) ||
 		!own && !equality.Semantic.DeepEqual(status.OwnEngine(oldObj.Status), status.OwnEngine(newObj.Status))
 }

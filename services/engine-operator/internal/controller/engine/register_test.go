@@ -2,10 +2,8 @@ package engine
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -25,20 +23,5 @@ func TestEnqueuedEnginesAreNotCopied(t *testing.T) {
 	options.ApplyOptions(cache.listed)
 	if !ptr.Deref(options.UnsafeDisableDeepCopy, false) {
 		t.Errorf("list options = %+v, want UnsafeDisableDeepCopy", options)
-	}
-}
-
-// A replaced finalizer leaves their number unchanged.
-func TestReplacedFinalizerIsReconciled(t *testing.T) {
-	r := New(Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
-	old := engineWithUID("a")
-	replaced := old.DeepCopy()
-	old.ResourceVersion, replaced.ResourceVersion, replaced.Finalizers = "1", "2", []string{"example.com/keep"}
-	if !r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("the update is dropped")
-	}
-	replaced.Finalizers = old.Finalizers
-	if r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("an update without a change is reconciled")
 	}
 }

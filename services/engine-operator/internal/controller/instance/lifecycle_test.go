@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -175,20 +174,5 @@ func TestTerminatingInstanceKeepsFinalizerForUncachedEngine(t *testing.T) {
 				t.Errorf("failure = %+v, result = %+v", s.failure, result)
 			}
 		})
-	}
-}
-
-// A replaced finalizer leaves their number unchanged.
-func TestReplacedFinalizerIsReconciled(t *testing.T) {
-	r := New(Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
-	old := instanceWithUID("a")
-	replaced := old.DeepCopy()
-	old.ResourceVersion, replaced.ResourceVersion, replaced.Finalizers = "1", "2", []string{"example.com/keep"}
-	if !r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("the update is dropped")
-	}
-	replaced.Finalizers = old.Finalizers
-	if r.shouldReconcile(event.UpdateEvent{ObjectOld: old, ObjectNew: replaced}) {
-		t.Error("an update without a change is reconciled")
 	}
 }

@@ -3,8 +3,6 @@ package instance
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/predicates"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -59,11 +58,7 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		return true
 	}
 	own := r.written.Observe(newObj)
-	return oldObj.Generation != newObj.Generation ||
-		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
-		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
-		!maps.Equal(oldObj.Annotations, newObj.Annotations) || !slices.Equal(oldObj.Finalizers, newObj.Finalizers) ||
-		!own && !equality.Semantic.DeepEqual(status.OwnInstance(oldObj.Status), status.OwnInstance(newObj.Status))
+	return predicates.MetadataDiffers(oldObj, newObj) || !own && !equality.Semantic.DeepEqual(status.OwnInstance(oldObj.Status), status.OwnInstance(newObj.Status))
 }
 
 // stopChanged reports whether an update stops or starts an engine: a stopped instance waits for it.

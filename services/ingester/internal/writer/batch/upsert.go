@@ -74,8 +74,7 @@ func (b *batch) insert(ctx context.Context, changes []*change, end func() string
 }
 
 func (b *batch) insertPart(ctx context.Context, changes []*change, end func() string) error {
-	columns := slices.Concat(objectColumns, contentColumns, indexed(b.kind))
-	args := make([]any, 0, len(changes)*len(columns))
+	args := make([]any, 0, len(changes)*(len(objectColumns)+len(contentColumns)+len(b.kind.Columns)))
 	for _, c := range changes {
 		args = append(args, c.UID, c.Namespace, c.Name, c.CreateTime)
 		args = append(args, c.GroupVersion, b.now, c.Proto, c.JSON, c.evictAt, c.deleteAt, c.Version.ResVersion, c.Incarnation)
@@ -86,6 +85,7 @@ func (b *batch) insertPart(ctx context.Context, changes []*change, end func() st
 		name.Action = "upsert"
 	}
 	return b.exec(ctx, name, func() string {
+		columns := slices.Concat(objectColumns, contentColumns, indexed(b.kind))
 		text := "INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoteAll(columns) + ") VALUES " + statement.Tuples(len(changes), len(columns))
 		if end != nil {
 			text += end()

@@ -104,7 +104,7 @@ func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result
 			Now:        s.now,
 			Previous:   previous(f.present, s.knownEntry()),
 			Memory:     s.record.Memory,
-			WithReady:  s.kind.WithReady,
+			WithReady:  conditions.WithReady(s.kind.Token),
 		}
 		in.Observation, in.Freshness = effectiveObservation(f, d.freshness, s.kind.Observer)
 		s.result = conditions.Compute(in)
@@ -121,7 +121,7 @@ func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result
 
 // decisionInputs returns the inputs of the decision. It has no side effects.
 func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
-	f := inputs{now: s.now, entry: s.knownEntry(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
+	f := inputs{now: s.now, entry: s.knownEntry(), present: ownConditions(s.live.Conditions, conditions.WithReady(s.kind.Token))}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
 		state, f.overdue = liveness.Unconfirmed, true

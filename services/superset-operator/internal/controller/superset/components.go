@@ -223,18 +223,37 @@ func (s *reconcileState) startsFormer(c *desired.Component) bool {
 // autoscaler owns it.
 func (s *reconcileState) deployment(c *desired.Component) (*appsv1.Deployment, error) {
 	live, want := s.snapshot.Deployments[c.Slug], c.Deployment
-	if entry := c.Descriptor.Status(s.sup); live != nil && entry != nil && entry.AdoptedSpec != "" {
-		fingerprint, err := c.Fingerprint()
-		if err != nil {
-			return nil, err
-		}
-		if entry.AdoptedSpec == fingerprint {
-			want = c.Deployment.DeepCopy()
-			want.Spec = *live.Spec.DeepCopy()
-			want.Spec.Replicas = c.Deployment.Spec.Replicas
-		}
+	recorded, unchanged, err := s.adoption(c)
+	if err != nil {
+		return nil, err
+	}
+	if live != nil && recorded && unchanged {
+		want = c.Deployment.DeepCopy()
+		want.Spec = *live.Spec.DeepCopy()
+		want.Spec.Replicas = c.Deployment.Spec.Replicas
 	}
 	return autoscaling.WithoutReplicas(c, want, live)
+}
+
+// adoption reports whether the status records an adopted Deployment, and whether the desired one has the same fingerprint as
+// at the adoption.
+func (s *reconcileState) adoption(c *desired.Component) (recorded, unchanged bool, err error) {
+	entry := c.Descriptor.Status(s.sup)
+	if entry == nil || entry.AdoptedSpec == "" {
+		return false, false, nil
+	}
+	fingerprint, err := c.Fingerprint()
+	return true, fingerprint == entry.AdoptedSpec, err
+}
+
+// endsAdoption reports whether this reconcile changes an adopted Deployment.
+func (s *reconcileState) endsAdoption() (bool, error) {
+	for i := range s.desired.Components {
+		if recorded, unchanged, err := s.adoption(&s.desired.Components[i]); err != nil || recorded && !unchanged {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 func setMainImage(d *appsv1.Deployment, image string) {

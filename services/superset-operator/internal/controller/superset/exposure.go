@@ -89,13 +89,13 @@ func (r *Reconciler) policies(ctx context.Context, s *reconcileState) (steps.Res
 // an event and the reconcile continues; the Superset is enqueued again when the kind is served. If the kind cannot be read,
 // for example with a role that lacks it, the desired object is an error.
 func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind *optional.Kind, want *unstructured.Unstructured) (result steps.Result, served bool, err error) {
-	state, reader, err := kind.State()
+	state, reader := kind.State()
 	switch state {
 	case optional.Unknown:
 		if want == nil {
-			err = nil
+			return steps.Result{}, false, nil
 		}
-		return steps.Result{}, false, err
+		return steps.Result{}, false, kind.Err()
 	case optional.Absent:
 		if want != nil && r.optional.missing.ShouldReport(s.sup, kind.CRD()) {
 			// The missing object is the related object of the event, since events that differ only in their

@@ -2,7 +2,9 @@ package superset_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -212,6 +215,49 @@ func TestAwaitingApprovalKeepsAdoption(t *testing.T) {
 	l.edit(sup, image("6.0.0"))
 	l.waitFor(sup, settled)
 	checkUnchanged()
+}
+
+// TestCrashDuringEditEndsAdoption crashes the operator after each write of an edit of an adopted installation: once the edit
+// has reached a Deployment, no status calls that one adopted, or a revert of the edit would keep its pods.
+func TestCrashDuringEditEndsAdoption(t *testing.T) {
+	t.Parallel()
+	injector := newCrashInjector()
+	var sup *v1alpha1.Superset
+	l := newRecordedEnv(t, options{idle: true, wrap: injector.next(math.MaxInt), before: func(e *env) { sup = createLegacy(e) }})
+	reconcileUntil := func(writes int, done func() error) {
+		t.Helper()
+		expect.Eventually(t, timeout, func() error {
+			_, err := l.reconciler.Reconcile(t.Context(), request(sup))
+			if errors.Is(err, errCrash) {
+				l.reconciler = l.process(injector.next(writes))
+			} else if err != nil {
+				return err
+			}
+			if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+				return err
+			}
+			return done()
+		})
+	}
+	reconcileUntil(math.MaxInt, func() error {
+		if entry := sup.Status.Components.WebServer; entry == nil || entry.AdoptedSpec == "" {
+			return fmt.Errorf("not adopted yet: %+v", entry)
+		}
+		return settled(sup)
+	})
+	adopted := l.deployment("web-server").Spec.Template
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("SUPERSET_WEBSERVER_TIMEOUT = 61") })
+	l.reconciler = l.process(injector.next(1))
+	reconcileUntil(1, func() error {
+		changed := !equality.Semantic.DeepEqual(adopted, l.deployment("web-server").Spec.Template)
+		if entry := sup.Status.Components.WebServer; changed && entry.AdoptedSpec != "" {
+			t.Fatalf("the Deployment has the edit, and the status calls it adopted: %+v", entry)
+		}
+		if !changed {
+			return errors.New("the Deployment does not have the edit yet")
+		}
+		return settled(sup)
+	})
 }
 
 func TestAdoptionWithCloneDropsNothing(t *testing.T) {

@@ -18,15 +18,19 @@ import (
 )
 
 // persistDecision writes the status before anything acts on the decision. If the mode is Apply and the decision
-// changes no field, [Reconciler.persistStatus] writes the status later.
+// changes no field, [Reconciler.persistStatus] writes the status later, unless an adoption ends: with a record of it, the
+// pods of an edit would be taken for adopted ones once the edit is reverted.
 func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	changes := !equality.Semantic.DeepEqual(s.decision.Status, s.sup.Status.Lifecycle) ||
+	changes, err := s.endsAdoption()
+	if err != nil {
+		return steps.Result{}, err
+	}
+	changes = changes || !equality.Semantic.DeepEqual(s.decision.Status, s.sup.Status.Lifecycle) ||
 		s.decision.LastImage != s.sup.Status.LastLifecycleImage
 	if s.decision.Mode == lifecycle.Apply && !changes {
 		return steps.Result{}, nil
 	}
 	var wait time.Duration
-	var err error
 	s.unattempted = true
 	s.persisted, wait, err = r.persist(ctx, s)
 	return steps.Result{Requeue: wait}, err

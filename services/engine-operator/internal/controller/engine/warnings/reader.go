@@ -84,10 +84,10 @@ func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.State
 	h := r.last(engine)
 	if !now.Before(h.refreshAt(set)) {
 		found, err := r.list(ctx, set)
-		if err != nil && h.set != set.UID {
-			return status.Warning{}, createfailure.Refresh, err
-		}
 		if err != nil {
+			if h.set != set.UID {
+				h.warning = status.Warning{} // of another generation
+			}
 			return h.warning, createfailure.Refresh, err
 		}
 		read := cachedWarning{set: set.UID, version: set.ResourceVersion, since: now, at: now, warning: found}
