@@ -13,10 +13,10 @@ import (
 )
 
 // writesOf returns the writes that follow from a decision, in the controller's order.
-func (m *model) writesOf(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) []func() {
+func (m *model) writesOf(t rapid.TB, in lifecycle.Input, d lifecycle.Decision) []func() {
 	var out []func()
 	for _, a := range d.Actions {
-		out = append(out, func() { m.write(rt, in, d, a) })
+		out = append(out, func() { m.write(t, in, d, a) })
 	}
 	if d.ClearApprovals {
 		out = append(out, func() { m.approval = [2]string{} })
@@ -37,7 +37,7 @@ func (m *model) writesOf(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) 
 	return out
 }
 
-func (m *model) write(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lifecycle.Action) {
+func (m *model) write(t rapid.TB, in lifecycle.Input, d lifecycle.Decision, a lifecycle.Action) {
 	job, exists := m.jobs[a.Task]
 	if a.Verb == lifecycle.Delete {
 		if exists && job.UID == a.UID {
@@ -50,7 +50,7 @@ func (m *model) write(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a l
 		return // the API server rejects a second Job of the same name
 	}
 	step := find(in.Steps, a.Task)
-	m.checkStart(rt, in, step)
+	m.checkStart(t, in, step)
 	m.serial++
 	m.jobs[a.Task] = lifecycle.Job{
 		UID: types.UID(fmt.Sprint(m.serial)), Checksum: step.Checksum, PodHash: step.PodHash,

@@ -68,29 +68,29 @@ func (m *model) holdDeployment(in lifecycle.Input, d lifecycle.Decision, c *depl
 }
 
 // checkImages checks that no component runs an image that is older than that of the metastore.
-func (m *model) checkImages(rt *rapid.T, d lifecycle.Decision) {
+func (m *model) checkImages(t rapid.TB, d lifecycle.Decision) {
 	for _, c := range m.deployments() {
 		if c.size > 0 && (older(m.metastore, c.image) || older(m.migrated, c.image)) {
-			rt.Fatalf("invariant no-older-pods: %s runs on the metastore of %s, mode %s, %+v",
+			t.Fatalf("invariant no-older-pods: %s runs on the metastore of %s, mode %s, %+v",
 				c.image, max(m.metastore, m.migrated), d.Mode, d.Condition)
 		}
 	}
 }
 
 // upgradeWithoutPods upgrades a Superset that is scaled to zero, with a worker whose applies are rejected.
-func (m *model) upgradeWithoutPods(rt *rapid.T) {
+func (m *model) upgradeWithoutPods(t rapid.TB) {
 	m.spec.zero = true
-	m.proceed(rt, 3)
+	m.proceed(t, 3)
 	m.rejected, m.spec.image = true, "superset:2.0.0"
-	m.proceed(rt, 8)
+	m.proceed(t, 8)
 	m.spec.zero = false
 }
 
 // proceed lets all tasks succeed.
-func (m *model) proceed(rt *rapid.T, rounds int) {
+func (m *model) proceed(t rapid.TB, rounds int) {
 	for range rounds {
 		m.succeed()
-		m.reconcile(rt, 99)
+		m.reconcile(t, 99)
 		m.collect()
 	}
 }
@@ -106,24 +106,22 @@ func TestRejectedComponentDoesNotStartOnFormerImage(t *testing.T) {
 		"a newer image, after a stop": func(m *model) { m.spec.image, m.spec.stopped = "superset:3.0.0", true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				m := newModel()
-				m.runAllTasks(rt)
-				m.upgradeWithoutPods(rt)
-				if m.lastImage != m.spec.image || m.worker.image != "superset:1.0.0" {
-					rt.Fatalf("the upgrade is not recorded: %s, worker %+v, %+v", m.lastImage, m.worker, m.lastDecision.Condition)
-				}
-				change(m)
-				m.reconcile(rt, 99)
-				m.rejected, m.spec.stopped = false, false
-				m.failPermanently(rt)
-				m.approval[1] = m.token()
-				m.failPermanently(rt)
-				if m.lastDecision.Condition.Reason != v1alpha1.ReasonTaskFailed {
-					rt.Fatalf("no task failed: %+v", m.lastDecision.Condition)
-				}
-				m.checkConvergence(rt)
-			})
+			m := newModel()
+			m.runAllTasks(t)
+			m.upgradeWithoutPods(t)
+			if m.lastImage != m.spec.image || m.worker.image != "superset:1.0.0" {
+				t.Fatalf("the upgrade is not recorded: %s, worker %+v, %+v", m.lastImage, m.worker, m.lastDecision.Condition)
+			}
+			change(m)
+			m.reconcile(t, 99)
+			m.rejected, m.spec.stopped = false, false
+			m.failPermanently(t)
+			m.approval[1] = m.token()
+			m.failPermanently(t)
+			if m.lastDecision.Condition.Reason != v1alpha1.ReasonTaskFailed {
+				t.Fatalf("no task failed: %+v", m.lastDecision.Condition)
+			}
+			m.checkConvergence(t)
 		})
 	}
 }

@@ -184,10 +184,10 @@ func (m *model) steps(scheduled string) []lifecycle.Step {
 }
 
 // reconcile decides, persists and acts, and crashes after the given number of writes.
-func (m *model) reconcile(rt *rapid.T, writes int) {
+func (m *model) reconcile(t rapid.TB, writes int) {
 	in := m.input()
 	d := lifecycle.Decide(in)
-	m.checkDecision(rt, in, d)
+	m.checkDecision(t, in, d)
 	if writes == 0 {
 		return
 	}
@@ -198,17 +198,17 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 		m.abandoned[a.UID] = true
 	}
 	m.allow()
-	m.checkStarted(rt, d)
+	m.checkStarted(t, d)
 	m.status, m.lastImage, m.lastDecision = d.Status, d.LastImage, d
-	for _, write := range m.writesOf(rt, in, d) {
+	for _, write := range m.writesOf(t, in, d) {
 		if writes--; writes == 0 {
 			return
 		}
 		write()
-		m.checkImages(rt, d)
+		m.checkImages(t, d)
 	}
-	m.checkServing(rt, in, d)
-	m.checkNext(rt, in, d)
+	m.checkServing(t, in, d)
+	m.checkNext(t, in, d)
 }
 
 func (m *model) accept(step lifecycle.Step) {

@@ -69,14 +69,14 @@ func TestToggledTasksStartNothing(t *testing.T) {
 }
 
 // runAllTasks runs all tasks of a new model.
-func (m *model) runAllTasks(rt *rapid.T) {
+func (m *model) runAllTasks(t rapid.TB) {
 	for range 20 {
-		m.reconcile(rt, 99)
+		m.reconcile(t, 99)
 		m.collect()
 		m.succeed()
 	}
 	if m.lastDecision.Mode != lifecycle.Apply {
-		rt.Fatalf("the tasks do not complete: %+v", m.lastDecision.Condition)
+		t.Fatalf("the tasks do not complete: %+v", m.lastDecision.Condition)
 	}
 }
 
@@ -128,8 +128,8 @@ func (m *model) randomEvents() map[string]func(*rapid.T) {
 func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"proceed":              func(rt *rapid.T) { m.proceed(rt, 3) },
-		"upgrade without pods": m.upgradeWithoutPods,
-		"fail permanently":     m.failPermanently,
+		"upgrade without pods": func(rt *rapid.T) { m.upgradeWithoutPods(rt) },
+		"fail permanently":     func(rt *rapid.T) { m.failPermanently(rt) },
 		"idle": func(rt *rapid.T) {
 			m.spec.zero = true
 			for range 3 {
@@ -156,12 +156,12 @@ func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.
 }
 
 // failPermanently fails all attempts of the current task.
-func (m *model) failPermanently(rt *rapid.T) {
+func (m *model) failPermanently(t rapid.TB) {
 	for range 6 {
 		for _, slug := range taskSlugs {
 			m.finish(slug, lifecycle.JobFailed)
 		}
-		m.reconcile(rt, 99)
+		m.reconcile(t, 99)
 		m.collect()
 		m.now = m.now.Add(11 * time.Second)
 	}
@@ -221,7 +221,7 @@ func (m *model) setStartFailure(task, message string) {
 }
 
 // checkConvergence lets all tasks succeed, and checks that they complete and that no action follows.
-func (m *model) checkConvergence(rt *rapid.T) {
+func (m *model) checkConvergence(t rapid.TB) {
 	m.spec.stopped, m.rejected, m.spec.cronErr, m.spec.foreign = false, false, nil, nil
 	m.spec.pod = 3 // another pod retries permanent failures
 	for stable, round := 0, 0; stable < 3 && round < 100; round++ {
@@ -229,7 +229,7 @@ func (m *model) checkConvergence(rt *rapid.T) {
 			m.setStartFailure(slug, "")
 		}
 		m.approval = [2]string{m.token(), m.token()}
-		m.reconcile(rt, 99)
+		m.reconcile(t, 99)
 		m.collect()
 		m.succeed()
 		if !m.spec.cron {
@@ -242,12 +242,12 @@ func (m *model) checkConvergence(rt *rapid.T) {
 			stable = 0
 		}
 	}
-	m.reconcile(rt, 99)
-	m.reconcile(rt, 99)
+	m.reconcile(t, 99)
+	m.reconcile(t, 99)
 	if m.lastDecision.Mode != lifecycle.Apply || m.lastImage != m.spec.image || m.status.MaintenanceActive || m.status.Upgrade != nil {
-		rt.Fatalf("invariant tasks-complete: %s %+v\n%+v", m.lastDecision.Mode, m.lastDecision.Condition, m.status)
+		t.Fatalf("invariant tasks-complete: %s %+v\n%+v", m.lastDecision.Mode, m.lastDecision.Condition, m.status)
 	}
 	if len(m.lastDecision.Events)+len(m.lastDecision.Actions) > 0 || m.lastDecision.Drain || m.lastDecision.Page || m.lastDecision.ClearApprovals {
-		rt.Fatalf("invariant converged: %+v", m.lastDecision)
+		t.Fatalf("invariant converged: %+v", m.lastDecision)
 	}
 }
