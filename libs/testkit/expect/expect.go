@@ -26,7 +26,7 @@ const Long = 5 * time.Minute
 const (
 	interval    = 25 * time.Millisecond
 	minInterval = 10 * time.Millisecond
-	maxInterval = 50 * time.Millisecond
+	maxInterval = 200 * time.Millisecond
 )
 
 // Eventually runs check until it returns nil, and fails the test with its last error when timeout passes.
