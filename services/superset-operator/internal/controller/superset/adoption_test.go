@@ -20,6 +20,7 @@ import (
 // TestRecreatedSupersetAdoptsOrphans deletes a Superset with --cascade=orphan, also during a migration, and applies
 // it again. A backup tool restores the objects without an owner.
 func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
+	t.Parallel()
 	atRest := func(*recordedEnv, *v1alpha1.Superset) {}
 	for name, tc := range map[string]struct {
 		before func(*recordedEnv, *v1alpha1.Superset)
@@ -101,7 +102,7 @@ func (l *recordedEnv) foreignDeployment(name string, labels, podLabels map[strin
 // reports them and drains no component.
 func TestForeignObjectBlocksDrain(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
+	sup := l.createRunning(background())
 	labels := names.Labels("lab", "celery-worker")
 	other := l.foreignDeployment("foreign", labels, nil)
 	if err := l.client.Create(t.Context(), other); err != nil {

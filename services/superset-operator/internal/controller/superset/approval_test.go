@@ -94,6 +94,7 @@ func (l *recordedEnv) checkNoTaskWithoutApproval(sup *v1alpha1.Superset, since i
 // TestW18AwaitingApprovalAllowsOtherChanges changes the configuration and the Ingress of the running version while an
 // upgrade waits for approval.
 func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		to   string
 		want v1alpha1.Phase
@@ -182,6 +183,7 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 
 // TestW6W7OnlyComparableVersionsAreBlocked changes the tag in ways that are not a downgrade, and the registry alone.
 func TestW6W7OnlyComparableVersionsAreBlocked(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		from string
 		to   func(*v1alpha1.Superset)

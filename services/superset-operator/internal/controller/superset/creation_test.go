@@ -144,6 +144,7 @@ func allContain(part string, texts func(*v1alpha1.Superset) []string) func(*v1al
 // TestTaskReportsFailedPodCreation checks that the status of the Superset shows why the API server rejected a task's
 // pod, although the Job exists.
 func TestTaskReportsFailedPodCreation(t *testing.T) {
+	t.Parallel()
 	for name := range podRejections("") {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
@@ -169,6 +170,7 @@ func TestTaskReportsFailedPodCreation(t *testing.T) {
 }
 
 func TestComponentReportsFailedPodCreation(t *testing.T) {
+	t.Parallel()
 	for name := range podRejections("") {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	// These tests wait for controllers most of the time, so more of them run in parallel than there are cores.
 	if !chosen {
-		if err := flag.Set("test.parallel", "6"); err != nil {
+		if err := flag.Set("test.parallel", "4"); err != nil {
 			panic(err)
 		}
 	}

@@ -93,6 +93,7 @@ func (l *recordedEnv) checkNoSecrets(sup *v1alpha1.Superset, secrets ...string) 
 }
 
 func TestRetentionPoliciesKeepJobs(t *testing.T) {
+	t.Parallel()
 	cases := map[v1alpha1.RetentionPolicy]struct{ succeeded, failed bool }{
 		v1alpha1.RetentionDelete:          {},
 		v1alpha1.RetentionRetain:          {succeeded: true, failed: true},
@@ -162,6 +163,7 @@ func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 
 // TestW22PodStartFailureIsReportedAndRecovers covers the reasons why a task's pod cannot start.
 func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		fail, fix func(*v1alpha1.Superset)
 		want      []string

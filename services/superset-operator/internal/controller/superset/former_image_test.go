@@ -17,6 +17,7 @@ import (
 // TestRejectedUpgradeStartsNoFormerImage upgrades a Superset whose worker has no pods, and whose upgraded worker is
 // rejected. The worker must not start on its former image afterwards, since the metastore is migrated.
 func TestRejectedUpgradeStartsNoFormerImage(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		// next is a change after the upgrade, check the state that holds the images.
 		next  func(*v1alpha1.Superset)

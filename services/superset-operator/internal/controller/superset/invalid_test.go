@@ -56,6 +56,7 @@ func contradictions() map[string]struct {
 }
 
 func TestInvalidSpecCreatesNothing(t *testing.T) {
+	t.Parallel()
 	for name, tc := range contradictions() {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
@@ -83,6 +84,7 @@ func TestInvalidSpecCreatesNothing(t *testing.T) {
 }
 
 func TestInvalidSpecKeepsRunningObjects(t *testing.T) {
+	t.Parallel()
 	for name, tc := range contradictions() {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
@@ -154,6 +156,7 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 // the remedy, also before the operator creates another object, and that the reconcile continues after its deletion. The
 // object stays unchanged.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
+	t.Parallel()
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "other"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},

@@ -36,6 +36,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 // TestForeignJobIsNoAttempt creates a Job of a user with the name and a label of a task: it does not count as
 // an attempt, stays unchanged, and is reported once.
 func TestForeignJobIsNoAttempt(t *testing.T) {
+	t.Parallel()
 	for name, upgrade := range map[string]bool{"migrate": false, "preflight": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
@@ -98,11 +99,13 @@ func TestRenamedServiceAccountKeepsUsedOne(t *testing.T) {
 	expect.Unwritten(t, l.client, foreign)
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.ServiceAccount.Name = "next"
-		tasks(finishAfter("5s"))(s)
+		tasks(finishAfter("1h"))(s)
 		image("6.1.0")(s)
 	})
+	l.finish("preflight")
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	stays("during the tasks")
+	l.finish("migrate", "init")
 	l.waitFor(sup, settled)
 	expect.Deleted(t, l.client, former)
 	next := get(l.env, "next", &corev1.ServiceAccount{})

@@ -106,6 +106,7 @@ func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
 // TestRejectedMaintenancePageDelaysNothing changes the page while it serves: first in a way that the API server used
 // to reject for an existing Deployment, then in one that it always rejects.
 func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*v1alpha1.MaintenancePageSpec){
 		"another strategy": func(p *v1alpha1.MaintenancePageSpec) {
 			p.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}}
@@ -116,7 +117,7 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(full())
+			sup := l.createRunning(background())
 			l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("2s"))(s); image("6.1.0")(s) })
 			l.waitFor(sup, func(s *v1alpha1.Superset) error {
 				if !s.Status.Lifecycle.MaintenanceActive {

@@ -17,6 +17,7 @@ import (
 
 // TestRejectedPreflightTouchesNoPod lets the preflight of each change fail, and reverts the change.
 func TestRejectedPreflightTouchesNoPod(t *testing.T) {
+	t.Parallel()
 	const cause = "preflight: the metastore is MariaDB 10.11, which Superset cannot use: use PostgreSQL or MySQL"
 	edits := map[string]func(*v1alpha1.Superset){
 		"another image":         image("6.1.0"),
@@ -27,7 +28,7 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(full())
+			sup := l.createRunning(background())
 			original := sup.Spec.DeepCopy()
 			before, pods := l.deployment("web-server"), l.pods()
 			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(failWith("1", cause))(s); edit(s) })
@@ -54,7 +55,7 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 // components run again as they were.
 func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
+	sup := l.createRunning(background())
 	components := []string{"web-server", "celery-worker", "celery-beat"}
 	before := map[string]*appsv1.Deployment{}
 	for _, name := range components {
@@ -80,7 +81,7 @@ func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 // it until the migration is triggered.
 func TestTriggeredMigrationRetriesPreflight(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
+	sup := l.createRunning(background())
 	requiresMigrated := func() bool {
 		env := get(l.env, "lab-preflight", &batchv1.Job{}).Spec.Template.Spec.Containers[0].Env
 		return slices.Contains(env, corev1.EnvVar{Name: "SUPERSET_OPERATOR__MIGRATED", Value: "true"})

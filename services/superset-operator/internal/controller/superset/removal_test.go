@@ -25,6 +25,7 @@ import (
 // TestW2DrainFollowsExistingObjects removes pods from the spec in the edit that requests a migration. The operator
 // must neither wait forever nor migrate while pods run.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
+	t.Parallel()
 	slowTermination := func(s *v1alpha1.Superset) {
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.EndAfterAnnotation: "500ms"}}
 	}

@@ -88,14 +88,15 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 
 func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
-	// The task lasts until the suspension, also on a busy machine.
-	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("20s"))(s); image("6.1.0")(s) })
+	sup := l.createRunning(background())
+	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
+	l.finish("preflight")
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.podOf("migrate", corev1.PodRunning)
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 	l.waitFor(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
 	// The operator does not touch the Job, so it finishes, and no other task starts.
+	l.finish("migrate")
 	l.podOf("migrate", corev1.PodSucceeded)
 	expect.Never(t, time.Second, func() error {
 		if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
@@ -110,6 +111,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 		return nil
 	})
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = nil })
+	l.finish("init")
 	l.waitFor(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("migrate")
 }
@@ -117,10 +119,12 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 // TestStopDuringUpgradeWaitsForTask also upgrades a stopped Superset.
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
-	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("10s"))(s); image("6.1.0")(s) })
+	sup := l.createRunning(background())
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
+	l.finish("preflight")
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.finish("migrate")
 	l.waitFor(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
 	if pods := l.pods(); len(pods) > 0 {
 		t.Errorf("pods %v still exist", pods)
@@ -132,6 +136,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 		return nil
 	})
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.finish("init")
 	l.waitFor(sup, all(settled, task("init", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("migrate")
 
@@ -143,6 +148,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 		t.Errorf("%v ran while stopped", started)
 	}
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.finish("preflight", "migrate", "init")
 	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.LastLifecycleImage != "apache/superset:6.2.0" {
 			return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
@@ -166,7 +172,7 @@ func setsReplicas(d *appsv1.Deployment) bool {
 // the API server's default of one.
 func TestAutoscalerOwnsReplicas(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
+	sup := l.createRunning(background(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
 	free := func(n int32) func(*appsv1.Deployment) error {
 		return func(d *appsv1.Deployment) error {
 			if setsReplicas(d) {

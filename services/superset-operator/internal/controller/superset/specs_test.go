@@ -34,6 +34,13 @@ func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	}
 }
 
+// background returns a Superset with the components that are drained, a web server, workers and beat, and all kinds of objects.
+func background(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
+	return full(append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
+		s.Spec.CeleryFlower, s.Spec.WebsocketServer, s.Spec.MCPServer = nil, nil, nil
+	}}, edit...)...)
+}
+
 func parse[T any](t testing.TB, file string) *T {
 	t.Helper()
 	raw, err := os.ReadFile(file)

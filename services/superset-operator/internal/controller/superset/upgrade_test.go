@@ -185,6 +185,7 @@ func checkMoment(t *testing.T, sup *v1alpha1.Superset) {
 
 // TestW1TaskEndsBeforeNextStarts changes the inputs of a task whose pod terminates slowly.
 func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(*v1alpha1.Superset){
 		"another trigger": func(s *v1alpha1.Superset) {
 			s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "again"}}
@@ -232,9 +233,22 @@ func (l *recordedEnv) podOf(slug string, want corev1.PodPhase) *corev1.Pod {
 	return found
 }
 
+// finish ends the running pods of tasks with finishAfter, one after the other.
+func (l *recordedEnv) finish(slugs ...string) {
+	l.t.Helper()
+	for _, slug := range slugs {
+		pod := l.podOf(slug, corev1.PodRunning)
+		before := client.MergeFrom(pod.DeepCopy())
+		pod.Annotations[controlplane.FinishAfterAnnotation] = "1ms"
+		if err := l.client.Patch(l.t.Context(), pod, before); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
 func TestTasksWithoutDrainKeepComponents(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full(tasks(finishAfter("100ms"))))
+	sup := l.createRunning(background(tasks(finishAfter("100ms"))))
 	pods := l.pods()
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "reset-roles"}}
