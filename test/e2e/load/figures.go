@@ -72,6 +72,17 @@ func (f Figures) Quantile(q float64) float64 {
 	return -1
 }
 
+// Late returns the number of answers that took longer than [LastBound].
+func (f Figures) Late() int {
+	late := 0
+	for _, b := range f.Latency {
+		if b.UpTo < 0 {
+			late += b.Count
+		}
+	}
+	return late
+}
+
 // Sum adds the figures of several phases. Its longest gap is the longest one of them.
 func Sum(name string, phases ...Figures) Figures {
 	out := Figures{Phase: name, Classes: map[string]int{}, Latency: newBuckets()}

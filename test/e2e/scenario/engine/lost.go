@@ -72,14 +72,21 @@ func readiness(pod, now *unstructured.Unstructured, want string) error {
 	return nil
 }
 
-// checkLostQueries fails if a query of the present phase got no answer, or got one later than those of a lost pod may.
+// checkLostQueries checks the answers of the present phase.
 func (e *Engine) checkLostQueries(ctx context.Context) error {
 	now, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}
-	if now.Quantile(1) < 0 || now.Classes["timeout"] > 0 {
-		return fmt.Errorf("some answers took longer than %d s: %v", load.LastBound, now.Classes)
+	return lostQueries(now)
+}
+
+// lostQueries returns an error if queries got no answer, or got one later than those that run in a lost pod may. One query may:
+// keepalive does not bound the time of one that the gateway is sending at the moment of the loss, and TCP sends it again once
+// the pod can be reached (docs/gateway.md of the operator, lost nodes).
+func lostQueries(f load.Figures) error {
+	if late := f.Late() + f.Classes[load.Timeout]; late > 1 {
+		return fmt.Errorf("%d answers took longer than %d s: %v", late, load.LastBound, f.Classes)
 	}
 	return nil
 }
