@@ -2,11 +2,11 @@
 # Tests all modules, or the named ones, each outside the workspace (GOWORK=off) with the race detector.
 # Without names, it skips modules whose tests have passed on this machine with the same content of their inputs (FRESH=1
 # runs all), and tests each module in a copy that contains only its inputs: files that modules.txt does not list are missing.
-# TEST_JOBS modules run in parallel (default 2; most tests wait). The output of a module appears when its tests end, with
-# the wall and CPU seconds of the module, compilation included. FLOTILLA_FAILURES names a file to which the failed tests
-# are appended. The last lines are the slowest tests, SLOWEST of them
-# (default 20), and the failed modules. test/stack runs the whole platform; its PERMISSION lines list granted permissions that
-# the scenarios do not use. Tests of the real node are not included (make e2e-node).
+# TEST_JOBS modules run in parallel (default 2; most tests wait). The output of a module appears when its tests end or are
+# interrupted; when they end, with the wall and CPU seconds of the module, compilation included. FLOTILLA_FAILURES names a
+# file to which the failed tests are appended. The last lines are the slowest tests, SLOWEST of them (default 20), and the
+# failed modules. test/stack runs the whole platform; its PERMISSION lines list granted permissions that the scenarios do
+# not use. Tests of the real node are not included (make e2e-node).
 set -euo pipefail
 set -m # each module has its own process group, so that an interrupt ends its test binaries too
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,7 +24,10 @@ declare -A running=() started=() key=()
 failed=()
 clean() {
   local pid
-  for pid in "${!running[@]}"; do kill -- "-$pid" 2> /dev/null || true; done
+  for pid in "${!running[@]}"; do
+    cat "$out/${running[$pid]//\//-}" 2> /dev/null || true # a test may have failed
+    kill -- "-$pid" 2> /dev/null || true
+  done
   rm -rf "$out"
 }
 trap clean EXIT
@@ -60,7 +63,7 @@ unchanged() { ! reads_all "$1" || [ "$(FLOTILLA_UNCHANGED='' hack/pending "unit:
 # The linter runs vet. The race detector requires cgo; programs that tests build do not. The timeout only stops tests that
 # hang: next to the scenarios of e2e the tests get little CPU time.
 run() {
-  local dir=$top module=$1 name=${1//\//-} format=standard-quiet code=0
+  local dir=$top module=$1 name=${1//\//-} format=pkgname-and-test-fails code=0
   touch "$out/$name.json" "$out/$name.times" # also if the export fails
   [ "$module" != test/stack ] || format=standard-verbose
   if [ -n "${key[$module]:-}" ] && ! reads_all "$module"; then

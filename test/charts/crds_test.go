@@ -33,45 +33,27 @@ func (p env) withoutCRDs() {
 		return
 	}
 	p.namespace = crdNamespace
-	p.uninstallCRDs()
+	p.helm("uninstall", p.service+"-crds", "--wait")
 }
 
-// installCRDs installs the CRDs of the service. After a write that the API server ended the release has failed, and is
-// installed again.
+// installCRDs installs the CRDs of the service. The API server ends a write after 34 s, whatever timeout its client has, and a
+// large definition takes that long on a machine with other work. Then the release has failed, and is installed again.
 func (p env) installCRDs(flags ...string) {
 	p.Helper()
-	name, repeated := p.service+"-crds", false
-	args := append([]string{"install", name, chart(name), "--wait"}, flags...)
+	name := p.service + "-crds"
+	args := append([]string{
+		"install", name, chart(name), "--wait", "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig,
+	}, flags...)
 	expect.Eventually(p, 3*expect.Long, func() error {
-		if repeated {
-			if err := p.changeCRDs("uninstall", name, "--wait", "--ignore-not-found"); err != nil {
-				return err
-			}
+		_, err := helm(p, args...)
+		if err == nil {
+			return nil
 		}
-		repeated = true
-		return p.changeCRDs(args...)
+		if !strings.Contains(err.Error(), "request did not complete within requested timeout") {
+			p.Fatal(err)
+		}
+		p.Logf("The installation is repeated: %v", err)
+		p.helm("uninstall", name, "--wait")
+		return err
 	})
-}
-
-// uninstallCRDs uninstalls the CRDs of the service.
-func (p env) uninstallCRDs() {
-	p.Helper()
-	expect.Eventually(p, 3*expect.Long, func() error {
-		return p.changeCRDs("uninstall", p.service+"-crds", "--wait", "--ignore-not-found")
-	})
-}
-
-// changeCRDs runs helm and returns the error of a write that the API server ended. It does that after 34 s, whatever timeout its
-// client has, and a large definition takes that long on a machine with other work.
-func (p env) changeCRDs(args ...string) error {
-	p.Helper()
-	_, err := helm(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
-	if err == nil {
-		return nil
-	}
-	if !strings.Contains(err.Error(), "request did not complete within requested timeout") {
-		p.Fatal(err)
-	}
-	p.Logf("It is repeated: %v", err)
-	return err
 }

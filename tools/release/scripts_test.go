@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -156,23 +157,36 @@ func TestTestScriptRepeatsModuleWhoseInputsChanged(t *testing.T) {
 	}
 }
 
+// An interrupt also prints the failures until then.
 func TestTestScriptCleansUpAfterInterrupt(t *testing.T) {
 	c := newRepository(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	mark := filepath.Join(t.TempDir(), "running")
-	c.write("libs/bad/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestA(t *testing.T) {\n\tos.WriteFile("+
-		"\""+mark+"\", nil, 0o600)\n\tselect {}\n}\n\nfunc TestB(t *testing.T) { t.Parallel(); <-make(chan int) }\n")
+	c.write("libs/bad/a_test.go", "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Fatal(\"no\") }\n\n"+
+		"func TestB(*testing.T) { select {} }\n\nfunc TestC(t *testing.T) { t.Parallel(); <-make(chan int) }\n")
 	cmd := c.script()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the test runs", func() bool { _, err := os.Stat(mark); return err == nil })
+	const failure = "a_test.go:5: no\n"
+	waitFor(t, "a test has failed", func() bool {
+		files, err := filepath.Glob(filepath.Join(temp, "tmp.*", "libs-bad"))
+		if err != nil || len(files) == 0 {
+			return false
+		}
+		text, err := os.ReadFile(files[0])
+		return err == nil && strings.Contains(string(text), failure)
+	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the script succeeded")
+	}
+	if !strings.Contains(out.String(), failure) {
+		t.Errorf("the failure is not printed:\n%s", out.String())
 	}
 	waitFor(t, "no process of the tests", func() bool {
 		left, err := exec.CommandContext(t.Context(), "pgrep", "--full", temp).Output()

@@ -102,7 +102,7 @@ func (l *recordedEnv) foreignDeployment(name string, labels, podLabels map[strin
 // reports them and drains no component.
 func TestForeignObjectBlocksDrain(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	labels := names.Labels("lab", "celery-worker")
 	other := l.foreignDeployment("foreign", labels, nil)
 	if err := l.client.Create(t.Context(), other); err != nil {

@@ -56,7 +56,7 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	}
 	clk := clocktesting.NewFakePassiveClock(day(20, 12, 0))
 	l := newParallelEnv(t, options{idle: true, clock: clk})
-	sup := l.create(background(cloning("0 2 * * *"))(l.env))
+	sup := l.create(celery(cloning("0 2 * * *"))(l.env))
 	l.reconcileUntil(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0)), condition("ScheduleValid", metav1.ConditionTrue, "SchedulesValid")))
 	sequence := []string{"clone", "migrate", "init"}
 	l.history.checkTasks("clone", "migrate")
@@ -111,7 +111,7 @@ func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
 	day := func(n, hour int) time.Time { return time.Date(2026, time.November, n, hour, 0, 0, 0, time.UTC) }
 	clk := clocktesting.NewFakePassiveClock(day(20, 12))
 	l := newParallelEnv(t, options{idle: true, clock: clk})
-	sup := l.create(background(cloning("0 2 * * *"), tasks(finishAfter("500ms")))(l.env))
+	sup := l.create(celery(cloning("0 2 * * *"), tasks(finishAfter("500ms")))(l.env))
 	l.reconcileUntil(sup, nil, task("migrate", v1alpha1.TaskRunning, 1))
 	clk.SetTime(day(22, 12))
 	l.reconcileUntil(sup, nil, all(settled, scheduled(day(22, 2), day(23, 2))))
@@ -124,7 +124,7 @@ func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
 
 func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(cloning("0 2 30 1 *")))
+	sup := l.createRunning(celery(cloning("0 2 30 1 *")))
 	pods, start := l.pods(), l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = new("61 2 * * *") })
 	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "InvalidCronSchedule"),
@@ -146,7 +146,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 // TestW14ReenabledCloneDropsNoDatabase also disables and enables the whole lifecycle.
 func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(cloning("")))
+	sup := l.createRunning(celery(cloning("")))
 	start := revisionOf(sup)
 	for _, change := range []func(*v1alpha1.Superset){
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true) },

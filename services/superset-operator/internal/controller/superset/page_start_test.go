@@ -23,7 +23,7 @@ func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
 func checkPageStartFailure(t *testing.T, repaired *v1alpha1.MaintenancePageSpec) {
 	t.Helper()
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(func(s *v1alpha1.Superset) {
+	sup := l.createRunning(celery(func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{
 			Image: &v1alpha1.ContainerImageSpec{Repository: "missing/page", Tag: "1"},
 		}

@@ -117,7 +117,7 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(background())
+			sup := l.createRunning(celery())
 			l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("2s"))(s); image("6.1.0")(s) })
 			l.waitFor(sup, func(s *v1alpha1.Superset) error {
 				if !s.Status.Lifecycle.MaintenanceActive {

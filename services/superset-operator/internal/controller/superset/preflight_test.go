@@ -28,7 +28,7 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(background())
+			sup := l.createRunning(celery())
 			original := sup.Spec.DeepCopy()
 			before, pods := l.deployment("web-server"), l.pods()
 			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(failWith("1", cause))(s); edit(s) })
@@ -55,7 +55,7 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 // components run again as they were.
 func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	components := []string{"web-server", "celery-worker", "celery-beat"}
 	before := map[string]*appsv1.Deployment{}
 	for _, name := range components {
@@ -81,7 +81,7 @@ func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 // it until the migration is triggered.
 func TestTriggeredMigrationRetriesPreflight(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	requiresMigrated := func() bool {
 		env := get(l.env, "lab-preflight", &batchv1.Job{}).Spec.Template.Spec.Containers[0].Env
 		return slices.Contains(env, corev1.EnvVar{Name: "SUPERSET_OPERATOR__MIGRATED", Value: "true"})

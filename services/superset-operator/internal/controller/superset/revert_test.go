@@ -47,7 +47,7 @@ func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(background())
+			sup := l.createRunning(celery())
 			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { disablePreflight(s); tasks(tc.tasks)(s); image("6.1.0")(s) })
 			tc.waitForPoint(l, sup)
 			if tc.downgrade {
@@ -102,7 +102,7 @@ func (l *recordedEnv) checkRevert(sup *v1alpha1.Superset, start int64, started [
 // does not start, since the schema may be partly migrated, and reverting the image starts it without a task.
 func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		disablePreflight(s)
 		maxOneAttempt(s)
@@ -126,7 +126,7 @@ func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 
 func TestRevertBeforeFirstTaskRestartsNoPod(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(supervised))
+	sup := l.createRunning(celery(supervised))
 	pods, start := l.pods(), l.editAndGetRevision(sup, image("6.1.0"))
 	l.waitAwaitingApproval(sup, "6.1.0")
 	l.checkRevert(sup, start, nil)

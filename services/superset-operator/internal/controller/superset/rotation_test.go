@@ -29,7 +29,7 @@ func secretRef(d *appsv1.Deployment, name string) string {
 
 func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(tasks(finishAfter("100ms"))))
+	sup := l.createRunning(celery(tasks(finishAfter("100ms"))))
 
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.PreviousSecretKeyFrom, s.Spec.SecretKeyFrom = s.Spec.SecretKeyFrom, secretKey("lab-v2", "secret-key")
@@ -71,7 +71,7 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 
 func TestRotateRunsAgainForTrigger(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(func(s *v1alpha1.Superset) {
+	sup := l.createRunning(celery(func(s *v1alpha1.Superset) {
 		s.Spec.PreviousSecretKeyFrom = secretKey("lab-v0", "secret-key")
 		s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{}
 	}))
@@ -108,7 +108,7 @@ func TestInvalidKeysChangeNoComponent(t *testing.T) {
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
-			sup := l.createRunning(background(tasks(finishAfter("50ms"))))
+			sup := l.createRunning(celery(tasks(finishAfter("50ms"))))
 			before := l.deployment("web-server")
 			pods := l.pods()
 			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(failWith("1", cause))(s); edit(s) })

@@ -88,7 +88,7 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 
 func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
 	l.finish("preflight")
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
@@ -119,11 +119,12 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 // TestStopDuringUpgradeWaitsForTask also upgrades a stopped Superset.
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background())
+	sup := l.createRunning(celery())
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
 	l.finish("preflight")
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.waitFor(sup, all(task("migrate", v1alpha1.TaskRunning, 1), condition("Stopped", metav1.ConditionFalse, "Stopping")))
 	l.finish("migrate")
 	l.waitFor(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
 	if pods := l.pods(); len(pods) > 0 {
@@ -172,7 +173,7 @@ func setsReplicas(d *appsv1.Deployment) bool {
 // the API server's default of one.
 func TestAutoscalerOwnsReplicas(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
+	sup := l.createRunning(celery(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
 	free := func(n int32) func(*appsv1.Deployment) error {
 		return func(d *appsv1.Deployment) error {
 			if setsReplicas(d) {

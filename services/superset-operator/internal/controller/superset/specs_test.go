@@ -34,8 +34,8 @@ func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	}
 }
 
-// background returns a Superset with the components that are drained, a web server, workers and beat, and all kinds of objects.
-func background(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
+// celery returns the Superset of full with a web server, workers and beat only, for tests that need no other component.
+func celery(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	return full(append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
 		s.Spec.CeleryFlower, s.Spec.WebsocketServer, s.Spec.MCPServer = nil, nil, nil
 	}}, edit...)...)

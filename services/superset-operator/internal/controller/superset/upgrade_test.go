@@ -248,7 +248,7 @@ func (l *recordedEnv) finish(slugs ...string) {
 
 func TestTasksWithoutDrainKeepComponents(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(background(tasks(finishAfter("100ms"))))
+	sup := l.createRunning(celery(tasks(finishAfter("100ms"))))
 	pods := l.pods()
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "reset-roles"}}
