@@ -20,7 +20,7 @@ const stub = `#!/usr/bin/env bash
 dir=$STUB/$1 told=
 mkdir "$dir"
 trap told=yes TERM INT # of make, of the process group, or of both
-grep -o 'flotilla-background-[0-9]*' /proc/self/cgroup | sort -u > "$STUB/cgroup-$1"
+grep -o 'flotilla-cpu-[0-9]*' /proc/self/cgroup | sort -u > "$STUB/cgroup-$1"
 if [ "$(id -u)" -eq 0 ]; then
   mkdir "$dir/mount"
   mount -t tmpfs none "$dir/mount"
@@ -54,7 +54,7 @@ func newCI(t *testing.T) *ci {
 	}
 	c := &ci{t: t, dir: t.TempDir(), stub: t.TempDir(), temp: t.TempDir()}
 	c.marker = "FLOTILLA_INTERRUPTED=" + c.stub
-	copied := exec.CommandContext(t.Context(), "cp", "-r", "--parents", ".ci/run", "hack/background", "hack/end", "hack/stage", c.dir)
+	copied := exec.CommandContext(t.Context(), "cp", "-r", "--parents", ".ci/run", "hack/cpu-weight", "hack/end", "hack/stage", c.dir)
 	copied.Dir = top
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -203,15 +203,15 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 // If this user cannot create cgroups, the script waits for the process group only.
 func TestInterruptedRunWithoutCgroupLeavesNothing(t *testing.T) {
 	c := newCI(t)
-	text, err := os.ReadFile("../../hack/background")
+	text, err := os.ReadFile("../../hack/cpu-weight")
 	if err != nil {
 		t.Fatal(err)
 	}
 	without := strings.Replace(string(text), `mkdir "$group"`, "false", 1)
 	if without == string(text) {
-		t.Fatal("hack/background does not create a cgroup")
+		t.Fatal("hack/cpu-weight does not create a cgroup")
 	}
-	c.write("hack/background", without)
+	c.write("hack/cpu-weight", without)
 	c.interrupt(syscall.SIGTERM, "e2e", "test")
 	if left := c.left(); len(left) > 0 {
 		t.Errorf("left:\n%s", strings.Join(left, "\n"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -197,14 +198,14 @@ func TestTestScriptCleansUpAfterInterrupt(t *testing.T) {
 	}
 }
 
-func TestBackgroundReturnsExitCodeAndStopsChildren(t *testing.T) {
-	const script = "../../hack/background"
-	err := exec.CommandContext(t.Context(), script, "sh", "-c", "exit 3").Run()
+func TestCPUWeightReturnsExitCodeAndStopsChildren(t *testing.T) {
+	const script = "../../hack/cpu-weight"
+	err := exec.CommandContext(t.Context(), script, "50", "sh", "-c", "exit 3").Run()
 	if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("error %v, want exit code 3", err)
 	}
 	mark := filepath.Join(t.TempDir(), "running")
-	cmd := exec.CommandContext(t.Context(), script, "sh", "-c", "echo > "+mark+"; sleep 1000")
+	cmd := exec.CommandContext(t.Context(), script, "50", "sh", "-c", "echo > "+mark+"; sleep 1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +218,31 @@ func TestBackgroundReturnsExitCodeAndStopsChildren(t *testing.T) {
 	}
 	waitFor(t, "no process", func() bool { return exec.CommandContext(t.Context(), "pgrep", "--full", mark).Run() != nil })
 	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
-		group := fmt.Sprintf("%s/flotilla-background-%d", parent, cmd.Process.Pid)
+		group := fmt.Sprintf("%s/flotilla-cpu-%d", parent, cmd.Process.Pid)
 		if _, err := os.Stat(group); err == nil {
 			t.Errorf("%s is left", group)
+		}
+	}
+}
+
+// Commands share the CPU as their weights say only if each has a cgroup with its weight. Only root can create one here.
+func TestCPUWeightSetsWeight(t *testing.T) {
+	const show = `v1=/sys/fs/cgroup/cpu v2=/sys/fs/cgroup
+if [ "$(id -u)" -ne 0 ]; then
+  nice
+elif [ -e $v2/cgroup.controllers ]; then
+  cat "$v2$(sed -n 's/^0:://p' /proc/self/cgroup)/cpu.weight"
+else
+  cat "$v1$(sed -nE 's/^[0-9]+:([^:]*,)?cpu(,[^:]*)?://p' /proc/self/cgroup)/cpu.shares"
+fi`
+	cases := map[string][]string{"50": {"50", "512"}, "100": {"100", "1024"}}
+	if os.Geteuid() != 0 {
+		cases = map[string][]string{"50": {"19"}, "100": {"0"}}
+	}
+	for weight, want := range cases {
+		out, err := exec.CommandContext(t.Context(), "../../hack/cpu-weight", weight, "bash", "-c", show).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || !slices.Contains(want, got) {
+			t.Errorf("weight %s: got %s, %v, want one of %v", weight, got, err, want)
 		}
 	}
 }
