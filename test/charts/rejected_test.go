@@ -126,7 +126,7 @@ func TestValuesRejectInvalidSettingsOfOneService(t *testing.T) {
 		{"engine-operator", []string{"rbac.create=false"}, "set uninstall.release=false"},
 		{"ingester", []string{"rbac.create=false"}, "set uninstall.release=false"},
 		{"ingester", []string{"workers=16"}, "/workers"}, // all controllers have concurrentReconciles
-		{"status-aggregator", []string{"workers=4"}, "/workers"},
+		{"status-aggregator", []string{"workers=0"}, "/workers"},
 		{"ingester", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 		{"status-aggregator", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 	})

@@ -124,9 +124,13 @@ func (p env) create(o client.Object) {
 	}
 }
 
-// helm runs helm with --wait against the control plane of the test.
+// helm runs helm against the control plane of the test. Next to the scenarios of e2e, the API server removed a large CRD in
+// more than helm's default timeout of five minutes.
 func (p env) helm(args ...string) string {
 	p.Helper()
+	if slices.Contains(args, "--wait") {
+		args = append(args, "--timeout", "15m")
+	}
 	return must(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
 }
 
