@@ -4,12 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 
 	"github.com/go-logr/logr"
+	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
@@ -156,25 +156,28 @@ func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 		schema.AdoptionTable).Scan(&tables); err != nil || tables == 0 {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.AdoptionTable)+" ORDER BY id") //nolint:gosec // names of the schema; values are arguments
-	if err != nil {
+	var rows []struct {
+		Table     string `db:"table_name"`
+		UID       string `db:"uid"`
+		Namespace string `db:"namespace"`
+		Name      string `db:"name"`
+		Note      string `db:"note"`
+	}
+	query := "SELECT table_name, uid, namespace, name, note FROM " + schema.Quote(schema.AdoptionTable) + " ORDER BY id"
+	if err := sqlx.NewDb(db, "mysql").SelectContext(ctx, &rows, query); err != nil {
 		return nil, fmt.Errorf("read adoption notes: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var table, uid, namespace, name, note string
-		if err := rows.Scan(&table, &uid, &namespace, &name, &note); err != nil {
-			return nil, fmt.Errorf("read adoption notes: %w", err)
+	for _, r := range rows {
+		subject := r.Table
+		if r.Name != "" {
+			subject += " " + r.Namespace + "/" + r.Name
 		}
-		if name != "" {
-			table += " " + namespace + "/" + name
+		if r.UID != "" {
+			subject += " (uid " + r.UID + ")"
 		}
-		if uid != "" {
-			table += " (uid " + uid + ")"
-		}
-		notes = append(notes, table+": "+note)
+		notes = append(notes, subject+": "+r.Note)
 	}
-	return notes, rows.Err()
+	return notes, nil
 }
 
 func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) {

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,11 +13,19 @@ import (
 // LeaseName is the name of the ingester's leader election Lease.
 const LeaseName = "ingester.flotilla.dev"
 
-// Leader returns the name of the leader, or "" without one. It waits up to the duration of a Lease that was not released.
-func (e Env) Leader(ctx context.Context) (string, error) {
-	if e.LeaseNamespace == "" {
-		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check whether an ingester is running")
+// RequireNoLeader returns an error while an ingester is the leader. The consequence completes "the ingester is running and …".
+// It waits up to the duration of a Lease that was not released.
+func (e Env) RequireNoLeader(ctx context.Context, consequence string) error {
+	name := types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}
+	if name.Namespace == "" {
+		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check whether an ingester is running (--force skips the check)")
 	}
-	identity, err := leader.Find(ctx, e.Client, types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}, e.Clock)
-	return identity, Explain(err)
+	identity, err := leader.Find(ctx, e.Client, name, e.Clock)
+	if err != nil {
+		return fmt.Errorf("%w (--force skips the check)", Explain(err))
+	}
+	if identity != "" {
+		return fmt.Errorf("the ingester %s is running and %s: stop it first (its Lease is %s), or set --force", identity, consequence, name)
+	}
+	return nil
 }

@@ -51,3 +51,21 @@ func (o Output) Print(out io.Writer, result any, text func(io.Writer)) error {
 	}
 	return nil
 }
+
+// Problem describes an object, or its row, that a command left as it was.
+type Problem struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Text      string `json:"text"`
+}
+
+// PrintProblems prints one line for each problem after an empty line, or nothing.
+func PrintProblems(w io.Writer, problems []Problem) {
+	if len(problems) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, p := range problems {
+		fmt.Fprintf(w, "%s %s/%s: %s\n", p.Kind, p.Namespace, p.Name, p.Text)
+	}
+}

@@ -73,25 +73,13 @@ func Model(name, uid string, version int64) *unstructured.Unstructured {
 // Strings runs a query with one text column, or several joined by CONCAT_WS, and returns its rows.
 func Strings(t testing.TB, db *sql.DB, query string, args ...any) []string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query, args...)
-	if err != nil {
+	var rows []sql.NullString
+	if err := sqlx.NewDb(db, "mysql").SelectContext(t.Context(), &rows, query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	defer func() {
-		if err := rows.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	var out []string
-	for rows.Next() {
-		var s sql.NullString
-		if err := rows.Scan(&s); err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range rows {
 		out = append(out, s.String)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return out
 }

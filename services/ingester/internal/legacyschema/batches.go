@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
@@ -96,21 +97,21 @@ func (n *duplicateNames) add(hash uint64, candidate name) {
 }
 
 // live calls f with the names of the live rows of a span.
-func (r *run) live(ctx context.Context, table string, s span, f func(name)) (err error) {
+func (r *run) live(ctx context.Context, table string, s span, f func(name)) error {
 	where, args := s.where("")
-	rows, err := r.tx.QueryContext(ctx, "SELECT namespace, name FROM "+schema.Quote(table)+" WHERE "+where+" AND delete_time IS NULL", args...) //nolint:gosec // names of the schema; values are arguments
+	query := "SELECT namespace, name FROM " + schema.Quote(table) + " WHERE " + where + " AND delete_time IS NULL"
+	err := database.EachRow(ctx, r.tx, query, args, func(rows *sql.Rows) error {
+		var n name
+		if err := rows.Scan(&n.namespace, &n.name); err != nil {
+			return err
+		}
+		f(n)
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("read names of %s: %w", table, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var n name
-		if err := rows.Scan(&n.namespace, &n.name); err != nil {
-			return fmt.Errorf("read names of %s: %w", table, err)
-		}
-		f(n)
-	}
-	return rows.Err()
+	return nil
 }
 
 // chunks yields the names as conditions.

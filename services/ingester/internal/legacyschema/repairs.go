@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
@@ -96,19 +97,19 @@ func (r *run) unfit(ctx context.Context, table string, have *schema.ActualTable,
 		return nil, nil
 	}
 	where, args := s.where("")
-	rows, err := r.tx.QueryContext(ctx, "SELECT obj_uid FROM "+schema.Quote(table)+" WHERE "+where+" GROUP BY obj_uid HAVING "+strings.Join(conditions, " OR "), args...) //nolint:gosec // names of the schema; values are arguments
+	query := "SELECT obj_uid FROM " + schema.Quote(table) + " WHERE " + where + " GROUP BY obj_uid HAVING " + strings.Join(conditions, " OR ")
+	err = database.EachRow(ctx, r.tx, query, args, func(rows *sql.Rows) error {
+		var uid string
+		if err := rows.Scan(&uid); err != nil {
+			return err
+		}
+		uids = append(uids, uid)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find rows of %s: %w", table, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var uid string
-		if err := rows.Scan(&uid); err != nil {
-			return nil, fmt.Errorf("find rows of %s: %w", table, err)
-		}
-		uids = append(uids, uid)
-	}
-	return uids, rows.Err()
+	return uids, nil
 }
 
 // pairsOf returns the repairs of the labels or annotations of some objects.

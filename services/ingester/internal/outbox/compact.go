@@ -2,11 +2,14 @@ package outbox
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 )
 
 const (
@@ -190,17 +193,17 @@ func (s *recent) add(uid string) bool {
 
 // page reads ids and uids below an id, newest first.
 func (r *Relay) page(ctx context.Context, before int64) (out []row, err error) {
-	rows, err := r.cfg.DB.QueryContext(ctx, "SELECT id, uid FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?", before, compactPage)
+	query := "SELECT id, uid FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?"
+	err = database.EachRow(ctx, r.cfg.DB, query, []any{before, compactPage}, func(rows *sql.Rows) error {
+		var o row
+		if err := rows.Scan(&o.id, &o.uid); err != nil {
+			return err
+		}
+		out = append(out, o)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var o row
-		if err := rows.Scan(&o.id, &o.uid); err != nil {
-			return nil, fmt.Errorf("read outbox: %w", err)
-		}
-		out = append(out, o)
-	}
-	return out, rows.Err()
+	return out, nil
 }

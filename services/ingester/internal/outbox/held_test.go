@@ -22,7 +22,6 @@ func TestReadSkipsRowsOfHeldKinds(t *testing.T) {
 	for _, vendor := range mysqltest.Vendors() {
 		t.Run(string(vendor), func(t *testing.T) {
 			db := dbtest.Open(t, mysqltest.DSNOf(t, vendor))
-			db.SetMaxOpenConns(1) // the server counts by connection
 			dbtest.Migrate(t, db)
 			insertKinds(t, db, []string{"project", "rayjob"}, 4000)
 			insertKinds(t, db, []string{"model", "pipeline"}, 2000)
@@ -33,13 +32,13 @@ func TestReadSkipsRowsOfHeldKinds(t *testing.T) {
 			}
 			r := New(Config{DB: db, Metrics: m, Log: logr.Discard(), Clock: clock.RealClock{}})
 			r.held["project"], r.held["rayjob"] = time.Time{}, time.Time{}
-			before := handlerReads(t, db)
+			reads := dbtest.CountReads(t, db)
 			rows, err := r.read(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			// Of each of the two kinds as many rows as are read at once: from the table, from the union, and in order.
-			if n := handlerReads(t, db) - before; n > 6*window {
+			if n := reads(); n > 6*window {
 				t.Errorf("the server read %d rows, want at most %d", n, 6*window)
 			}
 			var got, want []int64
@@ -49,11 +48,11 @@ func TestReadSkipsRowsOfHeldKinds(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != window {
 				t.Errorf("%d ids, want %d (-want +got):\n%s", len(got), window, diff)
 			}
-			before = handlerReads(t, db)
+			reads = dbtest.CountReads(t, db)
 			if rows, err = r.readKind(t.Context(), "model", 0, 1); err != nil || len(rows) != 1 || rows[0].id != 8001 {
 				t.Errorf("the first event of a kind: %v, error %v", rows, err)
 			}
-			if n := handlerReads(t, db) - before; n > window {
+			if n := reads(); n > window {
 				t.Errorf("the server read %d rows for the first event of a kind, want at most %d", n, window)
 			}
 		})
@@ -74,30 +73,4 @@ func insertKinds(t *testing.T, db *sql.DB, kinds []string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// handlerReads returns the number of rows that the server has read for the connection.
-func handlerReads(t *testing.T, db *sql.DB) (sum int) {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SHOW SESSION STATUS LIKE 'Handler_read%'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := rows.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	for rows.Next() {
-		var name string
-		var n int
-		if err := rows.Scan(&name, &n); err != nil {
-			t.Fatal(err)
-		}
-		sum += n
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return sum
 }

@@ -2,10 +2,12 @@ package outbox
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 )
 
 // row is one row of the outbox table.
@@ -51,20 +53,16 @@ func (r *Relay) readKind(ctx context.Context, kind string, after int64, limit in
 
 func (r *Relay) query(ctx context.Context, statement string, args ...any) (out []*row, err error) {
 	defer r.cfg.Metrics.Statement(r.cfg.Clock, "outbox_read")()
-	rows, err := r.cfg.DB.QueryContext(ctx, statement, args...)
+	err = database.EachRow(ctx, r.cfg.DB, statement, args, func(rows *sql.Rows) error {
+		o := &row{}
+		out = append(out, o)
+		return rows.Scan(&o.id, &o.kind, &o.namespace, &o.name, &o.uid, &o.generation, &o.resVersion,
+			&o.operation, &o.committedAt, &o.traceParent)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		o := &row{}
-		if err := rows.Scan(&o.id, &o.kind, &o.namespace, &o.name, &o.uid, &o.generation, &o.resVersion,
-			&o.operation, &o.committedAt, &o.traceParent); err != nil {
-			return nil, fmt.Errorf("read outbox: %w", err)
-		}
-		out = append(out, o)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 func (r *Relay) removeDetached(ctx context.Context, ids []int64) error {

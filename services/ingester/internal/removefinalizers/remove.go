@@ -42,14 +42,6 @@ type Counts struct {
 	Left int `json:"left"`
 }
 
-// Problem describes an object that keeps the finalizer.
-type Problem struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Text      string `json:"text"`
-}
-
 const (
 	pageSize = 500
 	parallel = 8
@@ -68,7 +60,7 @@ type remover struct {
 
 	mu       sync.Mutex
 	counts   Counts
-	problems map[types.UID]Problem // by object, which further lists omit
+	problems map[types.UID]command.Problem // by object, which further lists omit
 }
 
 func (r *remover) run(ctx context.Context, namespaces []string) (Counts, error) {
@@ -175,7 +167,7 @@ func (r *remover) fail(ctx context.Context, item *metav1.PartialObjectMetadata, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.problems[item.GetUID()] = Problem{r.kind.Name, item.GetNamespace(), item.GetName(), err.Error()}
+	r.problems[item.GetUID()] = command.Problem{Kind: r.kind.Name, Namespace: item.GetNamespace(), Name: item.GetName(), Text: err.Error()}
 	return nil
 }
 
@@ -187,8 +179,8 @@ func (r *remover) failed(item *metav1.PartialObjectMetadata) bool {
 }
 
 // sortedProblems returns the problems in the order of namespaces and names.
-func (r *remover) sortedProblems() []Problem {
-	return slices.SortedFunc(maps.Values(r.problems), func(a, b Problem) int {
+func (r *remover) sortedProblems() []command.Problem {
+	return slices.SortedFunc(maps.Values(r.problems), func(a, b command.Problem) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 }

@@ -36,9 +36,9 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 
 // Result is the JSON output of the command.
 type Result struct {
-	DryRun   bool      `json:"dryRun"`
-	Kinds    []Counts  `json:"kinds"`
-	Problems []Problem `json:"problems"`
+	DryRun   bool              `json:"dryRun"`
+	Kinds    []Counts          `json:"kinds"`
+	Problems []command.Problem `json:"problems"`
 }
 
 // Run removes the finalizers and prints the result. It returns an error if objects keep the finalizer, or got it again.
@@ -57,10 +57,10 @@ func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error
 		return err
 	}
 	closes := c.canClose(ctx, env)
-	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []Problem{}}
+	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []command.Problem{}}
 	left := 0
 	for _, kind := range kinds {
-		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes, problems: map[types.UID]Problem{}}
+		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes, problems: map[types.UID]command.Problem{}}
 		counts, err := r.run(ctx, namespaces)
 		counts.Failed = len(r.problems)
 		result.Kinds = append(result.Kinds, counts)
@@ -102,14 +102,7 @@ func (c *Command) checkLeader(ctx context.Context, env command.Env) error {
 	if c.Force || c.DryRun {
 		return nil
 	}
-	leader, err := env.Leader(ctx)
-	if err != nil {
-		return fmt.Errorf("%w (--force skips the check)", err)
-	}
-	if leader != "" {
-		return fmt.Errorf("the ingester %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", leader, env.LeaseNamespace, command.LeaseName)
-	}
-	return nil
+	return env.RequireNoLeader(ctx, "would add the finalizers again")
 }
 
 // canClose reports whether rows can be closed, and logs why not.
@@ -139,10 +132,5 @@ func (r Result) text(w io.Writer) {
 		outcome := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
 		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", command.Count(live, "row"), outcome)
 	}
-	if len(r.Problems) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s %s/%s: %s\n", p.Kind, p.Namespace, p.Name, p.Text)
-	}
+	command.PrintProblems(w, r.Problems)
 }

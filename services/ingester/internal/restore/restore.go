@@ -35,14 +35,6 @@ type Counts struct {
 	Failed  int `json:"failed"`
 }
 
-// Problem describes a problem with one row.
-type Problem struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Text      string `json:"text"`
-}
-
 const pageSize = 200
 
 // restorer restores the rows of one kind.
@@ -55,7 +47,7 @@ type restorer struct {
 	existing string
 
 	counts   Counts
-	problems []Problem
+	problems []command.Problem
 }
 
 // run restores the rows of a query in the order of their uids.
@@ -87,8 +79,8 @@ func (r *restorer) page(ctx context.Context, page []rows.Row) error {
 }
 
 // contents reads the JSON of rows by uid.
-func (r *restorer) contents(ctx context.Context, page []rows.Row) (out map[string][]byte, err error) {
-	out = map[string][]byte{}
+func (r *restorer) contents(ctx context.Context, page []rows.Row) (map[string][]byte, error) {
+	out := map[string][]byte{}
 	if len(page) == 0 {
 		return out, nil
 	}
@@ -100,24 +92,21 @@ func (r *restorer) contents(ctx context.Context, page []rows.Row) (out map[strin
 	if err != nil {
 		return nil, fmt.Errorf("query rows of %s: %w", r.kind.Name, err)
 	}
-	lines, err := r.env.DB.QueryContext(ctx, query, args...)
-	if err != nil {
+	var contents []struct {
+		UID  string `db:"uid"`
+		JSON []byte `db:"json"`
+	}
+	if err := sqlx.NewDb(r.env.DB, "mysql").SelectContext(ctx, &contents, query, args...); err != nil {
 		return nil, fmt.Errorf("read rows of %s: %w", r.kind.Name, err)
 	}
-	defer func() { err = errors.Join(err, lines.Close()) }()
-	for lines.Next() {
-		var uid string
-		var text []byte
-		if err := lines.Scan(&uid, &text); err != nil {
-			return nil, fmt.Errorf("read rows of %s: %w", r.kind.Name, err)
-		}
-		out[uid] = text
+	for _, c := range contents {
+		out[c.UID] = c.JSON
 	}
-	return out, lines.Err()
+	return out, nil
 }
 
 func (r *restorer) problem(row rows.Row, format string, args ...any) {
-	r.problems = append(r.problems, Problem{r.kind.Name, row.Namespace, row.Name, fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, command.Problem{Kind: r.kind.Name, Namespace: row.Namespace, Name: row.Name, Text: fmt.Sprintf(format, args...)})
 }
 
 // row restores one row. An error ends the whole run; a failure of this row only is a problem.

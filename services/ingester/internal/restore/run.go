@@ -53,9 +53,9 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 
 // Result is the JSON output of the command.
 type Result struct {
-	DryRun   bool      `json:"dryRun"`
-	Kinds    []Counts  `json:"kinds"`
-	Problems []Problem `json:"problems"`
+	DryRun   bool              `json:"dryRun"`
+	Kinds    []Counts          `json:"kinds"`
+	Problems []command.Problem `json:"problems"`
 }
 
 // Run restores the objects and prints the result. It returns an error if rows were not restored.
@@ -72,7 +72,7 @@ func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error
 		query.State = rows.Evicted
 	}
 	limiter := rate.NewLimiter(rate.Limit(c.Rate), 1)
-	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []Problem{}}
+	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []command.Problem{}}
 	total, failed := 0, 0
 	for _, kind := range kinds {
 		r := &restorer{env: env, kind: kind, limiter: limiter, evicted: c.Evicted, dryRun: c.DryRun, existing: c.Existing}
@@ -130,15 +130,7 @@ func (c *Command) checkLeader(ctx context.Context, env command.Env) error {
 	if c.Force || c.DryRun || c.Evicted {
 		return nil
 	}
-	leader, err := env.Leader(ctx)
-	if err != nil {
-		return fmt.Errorf("%w (--force skips the check)", err)
-	}
-	if leader != "" {
-		return fmt.Errorf("the ingester %s is running and may close rows that are not restored yet: stop it first (its Lease is %s/%s), or set --force",
-			leader, env.LeaseNamespace, command.LeaseName)
-	}
-	return nil
+	return env.RequireNoLeader(ctx, "may close rows that are not restored yet")
 }
 
 func (r Result) text(w io.Writer) {
@@ -150,10 +142,5 @@ func (r Result) text(w io.Writer) {
 	for _, k := range r.Kinds {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", k.Kind, k.Rows, k.Created, k.Completed, k.Existing, k.Skipped, k.Failed)
 	}
-	if len(r.Problems) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s %s/%s: %s\n", p.Kind, p.Namespace, p.Name, p.Text)
-	}
+	command.PrintProblems(w, r.Problems)
 }

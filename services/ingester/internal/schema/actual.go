@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// Queryer is a pool, a connection or a transaction.
-type Queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+)
 
 // ActualTable is a table as information_schema describes it.
 type ActualTable struct {
@@ -116,7 +113,7 @@ FROM information_schema.statistics WHERE table_schema = DATABASE()
 ORDER BY table_name, index_name, seq_in_index`
 
 // Read returns the tables of the connection's database by name.
-func Read(ctx context.Context, db Queryer) (map[string]*ActualTable, error) {
+func Read(ctx context.Context, db database.Queryer) (map[string]*ActualTable, error) {
 	out := map[string]*ActualTable{}
 	table := func(name string) *ActualTable {
 		if out[name] == nil {
@@ -124,7 +121,7 @@ func Read(ctx context.Context, db Queryer) (map[string]*ActualTable, error) {
 		}
 		return out[name]
 	}
-	columns := eachRow(ctx, db, columnsQuery, func(rows *sql.Rows) error {
+	columns := database.EachRow(ctx, db, columnsQuery, nil, func(rows *sql.Rows) error {
 		var name, column, kind, charset, collation, extra string
 		var nullable, defaulted bool
 		if err := rows.Scan(&name, &column, &kind, &charset, &collation, &nullable, &defaulted, &extra); err != nil {
@@ -140,7 +137,7 @@ func Read(ctx context.Context, db Queryer) (map[string]*ActualTable, error) {
 		}
 		return nil
 	})
-	keys := eachRow(ctx, db, keysQuery, func(rows *sql.Rows) error {
+	keys := database.EachRow(ctx, db, keysQuery, nil, func(rows *sql.Rows) error {
 		var name, key, column string
 		var prefix int
 		var unique bool
@@ -192,18 +189,4 @@ func actualShape(kind, collation string, nullable bool) string {
 		return kind + " null"
 	}
 	return kind + " not null"
-}
-
-func eachRow(ctx context.Context, db Queryer, query string, scan func(*sql.Rows) error) (err error) {
-	rows, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

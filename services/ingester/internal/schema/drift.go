@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 )
 
 // Drift is one difference between the database and the registry.
@@ -19,7 +21,7 @@ func (d Drift) String() string { return d.Table + ": " + d.Detail }
 // Compare returns the differences between the database and the desired tables. Extra tables,
 // columns and indexes are not drift, since a newer release may have added them, except a
 // column that inserts must name.
-func Compare(ctx context.Context, db Queryer, want []Table) ([]Drift, error) {
+func Compare(ctx context.Context, db database.Queryer, want []Table) ([]Drift, error) {
 	have, err := Read(ctx, db)
 	if err != nil {
 		return nil, err

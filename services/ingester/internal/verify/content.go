@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/jsonvalue"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -120,7 +120,7 @@ func (c *comparison) readMain(ctx context.Context, uids []string) (map[string]co
 		return nil, fmt.Errorf("query content: %w", err)
 	}
 	out := map[string]content{}
-	err = eachRow(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
+	err = database.EachRow(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
 		row := content{indexed: make([]sql.NullString, len(c.kind.Columns))}
 		var uid string
 		var text []byte
@@ -138,7 +138,10 @@ func (c *comparison) readMain(ctx context.Context, uids []string) (map[string]co
 		out[uid] = row
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, fmt.Errorf("read content: %w", err)
+	}
+	return out, nil
 }
 
 func (c *comparison) readPairs(ctx context.Context, table string, uids []string) (map[string]map[string]string, error) {
@@ -146,32 +149,20 @@ func (c *comparison) readPairs(ctx context.Context, table string, uids []string)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", table, err)
 	}
+	var pairs []struct {
+		UID   string `db:"obj_uid"`
+		Key   string `db:"key"`
+		Value string `db:"value"`
+	}
+	if err := sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &pairs, query, args...); err != nil {
+		return nil, fmt.Errorf("read content: %w", err)
+	}
 	out := map[string]map[string]string{}
-	err = eachRow(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
-		var uid, key, value string
-		if err := r.Scan(&uid, &key, &value); err != nil {
-			return err
+	for _, p := range pairs {
+		if out[p.UID] == nil {
+			out[p.UID] = map[string]string{}
 		}
-		if out[uid] == nil {
-			out[uid] = map[string]string{}
-		}
-		out[uid][key] = value
-		return nil
-	})
-	return out, err
-}
-
-// eachRow runs a query and scans its rows.
-func eachRow(ctx context.Context, db *sql.DB, query string, args []any, scan func(*sql.Rows) error) (err error) {
-	lines, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("read content: %w", err)
+		out[p.UID][p.Key] = p.Value
 	}
-	defer func() { err = errors.Join(err, lines.Close()) }()
-	for lines.Next() {
-		if err := scan(lines); err != nil {
-			return fmt.Errorf("read content: %w", err)
-		}
-	}
-	return lines.Err()
+	return out, nil
 }
