@@ -2,17 +2,16 @@ package gateway
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
@@ -67,14 +66,8 @@ func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTem
 	})
 
 	t := resolve.Templates(new(defaults(i.Name)), &user)
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
-	maps.Copy(t.Labels, names.ComponentLabels(i.Name, Component))
-	if t.Annotations == nil {
-		t.Annotations = map[string]string{}
-	}
-	t.Annotations[names.AnnotationPodConfig] = hash
+	t.Labels = resolve.MergeMaps(t.Labels, names.ComponentLabels(i.Name, Component))
+	metav1.SetMetaDataAnnotation(&t.ObjectMeta, names.AnnotationPodConfig, hash)
 	t.Spec.TerminationGracePeriodSeconds = new(int64(gracePeriodSeconds))
 	t.Spec.AutomountServiceAccountToken = new(false) // the gateway never calls the API server
 	t.Spec.EnableServiceLinks = new(false)
@@ -101,10 +94,7 @@ func defaults(instance string) corev1.PodTemplateSpec {
 	}
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		ServiceAccountName: names.Gateway(instance),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   new(true),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
+		SecurityContext:    &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: render.RuntimeDefault()},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
 			spread(corev1.LabelHostname), spread(corev1.LabelTopologyZone),
 		},
@@ -125,15 +115,10 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 	c := corev1.Container{
 		Name: names.ContainerEnvoy, Image: image, ImagePullPolicy: user.ImagePullPolicy, Resources: user.Resources,
 		Ports: []corev1.ContainerPort{
-			{Name: "http", ContainerPort: names.PortGateway, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: MetricsPort(i), Protocol: corev1.ProtocolTCP},
+			render.ContainerPort("http", names.PortGateway), render.ContainerPort("metrics", MetricsPort(i)),
 		},
-		SecurityContext: &corev1.SecurityContext{
-			RunAsUser: new(int64(envoyUser)), RunAsGroup: new(int64(envoyUser)), RunAsNonRoot: new(true),
-			ReadOnlyRootFilesystem: new(true), AllowPrivilegeEscalation: new(false),
-			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-		ReadinessProbe: probe(MetricsPort(i), 3, 2),
+		SecurityContext: render.SecurityContext(envoyUser),
+		ReadinessProbe:  probe(MetricsPort(i), 3, 2),
 		// Slower than a terminating pod, so that its intended health check failures never restart it.
 		LivenessProbe: probe(MetricsPort(i), 10, 3),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{
@@ -147,12 +132,10 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 		c.Image = user.Image
 	}
 	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = pullPolicy(c.Image)
+		c.ImagePullPolicy = render.DefaultPullPolicy(c.Image)
 	}
 	if c.Resources.Requests == nil && c.Resources.Limits == nil && c.Resources.Claims == nil {
-		c.Resources.Requests = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-		}
+		c.Resources.Requests = render.Quantities("100m", "128Mi")
 	}
 	c.Command = []string{"envoy"}
 	c.Args = []string{

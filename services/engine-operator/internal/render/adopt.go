@@ -182,7 +182,7 @@ func userLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
 
 // writeDefaults sets the API server's defaults of a container.
 func writeDefaults(c *corev1.Container) {
-	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, defaultPullPolicy(c.Image))
+	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, DefaultPullPolicy(c.Image))
 	c.TerminationMessagePath = cmp.Or(c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	c.TerminationMessagePolicy = cmp.Or(c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {

@@ -30,7 +30,7 @@ func componentPod(user *corev1.PodTemplateSpec, labels map[string]string, own co
 		SecurityContext: u.SecurityContext, Volumes: u.Volumes,
 	}
 	if out.Spec.SecurityContext == nil {
-		out.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: runtimeDefault()}
+		out.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: RuntimeDefault()}
 	}
 	own, sidecars := overridden(own, u.Containers)
 	out.Spec.Containers = append([]corev1.Container{own}, sidecars...)
@@ -62,7 +62,7 @@ func overridden(own corev1.Container, user []corev1.Container) (corev1.Container
 	return own, sidecars
 }
 
-// runtimeDefault returns the seccomp profile that restricted namespaces require.
-func runtimeDefault() *corev1.SeccompProfile {
+// RuntimeDefault returns the seccomp profile that restricted namespaces require.
+func RuntimeDefault() *corev1.SeccompProfile {
 	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 }

@@ -57,8 +57,8 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		TerminationMessagePolicy: user.TerminationMessagePolicy,
 		EnvFrom:                  user.EnvFrom, VolumeDevices: user.VolumeDevices, ResizePolicy: user.ResizePolicy,
 		Ports: []corev1.ContainerPort{
-			containerPort("http-query", names.PortQuery), containerPort("health", names.PortHealth),
-			containerPort("metrics", names.PortMetrics),
+			ContainerPort("http-query", names.PortQuery), ContainerPort("health", names.PortHealth),
+			ContainerPort("metrics", names.PortMetrics),
 		},
 		ReadinessProbe: probe("/health/ready", 1, 3, 6),
 		LivenessProbe:  probe("/health/live", 2, 5, 6),
@@ -72,7 +72,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		c.ImagePullPolicy = pullPolicy(c.Image)
 	}
 	if c.SecurityContext == nil {
-		c.SecurityContext = securityContext(engineUser)
+		c.SecurityContext = SecurityContext(engineUser)
 	}
 	c.Env = resolve.Concat([]corev1.EnvVar{
 		{Name: "POD_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
@@ -113,10 +113,10 @@ func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 // engine.
 func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
-		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, defaultPullPolicy(image)),
+		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, DefaultPullPolicy(image)),
 		Env:             []corev1.EnvVar{{Name: "FIREBOLT_CORE_URL", Value: "http://localhost:3473"}},
-		Ports:           []corev1.ContainerPort{containerPort("web-ui", names.PortWeb)},
-		SecurityContext: securityContext(engineUser),
+		Ports:           []corev1.ContainerPort{ContainerPort("web-ui", names.PortWeb)},
+		SecurityContext: SecurityContext(engineUser),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("25m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
@@ -133,7 +133,8 @@ func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	}
 }
 
-func containerPort(name string, number int32) corev1.ContainerPort {
+// ContainerPort returns a TCP port of a container.
+func ContainerPort(name string, number int32) corev1.ContainerPort {
 	return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
 }
 
@@ -144,8 +145,8 @@ func probe(path string, initial, period, failures int32) *corev1.Probe {
 	}
 }
 
-// securityContext returns the default security context of the operator's containers; users replace it as a whole.
-func securityContext(user int64) *corev1.SecurityContext {
+// SecurityContext returns the default security context of the operator's containers; users replace it as a whole.
+func SecurityContext(user int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),
 		ReadOnlyRootFilesystem: new(true), AllowPrivilegeEscalation: new(false),

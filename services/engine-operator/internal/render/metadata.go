@@ -153,8 +153,8 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 			{Name: "POSTGRES_USERNAME_FILE", Value: "/secrets/postgres/" + SecretUsername},
 			{Name: "POSTGRES_PASSWORD_FILE", Value: "/secrets/postgres/" + SecretPassword},
 		},
-		Ports:           []corev1.ContainerPort{containerPort("grpc", names.PortMetadata)},
-		SecurityContext: securityContext(user),
+		Ports:           []corev1.ContainerPort{ContainerPort("grpc", names.PortMetadata)},
+		SecurityContext: SecurityContext(user),
 		ReadinessProbe: &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: names.PortMetadata}},
 			PeriodSeconds: 3, TimeoutSeconds: 3,

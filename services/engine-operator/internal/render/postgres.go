@@ -84,7 +84,7 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 						AutomountServiceAccountToken: new(false),
 						SecurityContext: &corev1.PodSecurityContext{
 							FSGroup: new(int64(postgresUser)), FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-							SeccompProfile: runtimeDefault(),
+							SeccompProfile: RuntimeDefault(),
 						},
 						Containers: []corev1.Container{postgresContainer(names.PostgresSecret(i.Name), images.Postgres)},
 						Volumes: []corev1.Volume{
@@ -121,15 +121,15 @@ func postgresContainer(secret, image string) corev1.Container {
 		}}}
 	}
 	return corev1.Container{
-		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: defaultPullPolicy(image),
+		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: DefaultPullPolicy(image),
 		Env: []corev1.EnvVar{
 			fromSecret("POSTGRES_USER", SecretUsername), fromSecret("POSTGRES_PASSWORD", SecretPassword),
 			fromSecret("POSTGRES_DB", SecretDatabase),
 			{Name: "PGDATA", Value: "/var/lib/postgresql/data/pgdata"},
 		},
-		Ports:           []corev1.ContainerPort{containerPort("postgres", names.PortPostgres)},
-		SecurityContext: securityContext(postgresUser),
-		Resources:       corev1.ResourceRequirements{Requests: quantities("25m", "64Mi"), Limits: quantities("250m", "256Mi")},
+		Ports:           []corev1.ContainerPort{ContainerPort("postgres", names.PortPostgres)},
+		SecurityContext: SecurityContext(postgresUser),
+		Resources:       corev1.ResourceRequirements{Requests: Quantities("25m", "64Mi"), Limits: Quantities("250m", "256Mi")},
 		ReadinessProbe: &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortPostgres)}},
 			PeriodSeconds: 5,
@@ -155,6 +155,7 @@ func pgIsReady() corev1.ProbeHandler {
 	}}
 }
 
-func quantities(cpu, memory string) corev1.ResourceList {
+// Quantities returns requests or limits of a container.
+func Quantities(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }

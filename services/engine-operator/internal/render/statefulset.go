@@ -1,7 +1,6 @@
 package render
 
 import (
-	"maps"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,10 +79,7 @@ func inputs(e resolve.Engine) map[string]string {
 // podTemplate completes the template of the engine, which has only fields that users may set.
 func podTemplate(in Input, labels map[string]string) corev1.PodTemplateSpec {
 	t := in.Engine.Template.DeepCopy()
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
-	maps.Copy(t.Labels, labels)
+	t.Labels = resolve.MergeMaps(t.Labels, labels)
 	t.Spec.TerminationGracePeriodSeconds = new(int64(gracePeriodSeconds))
 	t.Spec.EnableServiceLinks = new(false)
 	t.Spec.SecurityContext = podSecurity(t.Spec.SecurityContext)
@@ -172,11 +168,11 @@ func pullPolicy(image string) corev1.PullPolicy {
 	if _, tag := tagOf(image); tag == "dev" {
 		return corev1.PullAlways
 	}
-	return defaultPullPolicy(image)
+	return DefaultPullPolicy(image)
 }
 
-// defaultPullPolicy returns the default of the API server: Always without a tag and for latest.
-func defaultPullPolicy(image string) corev1.PullPolicy {
+// DefaultPullPolicy returns the default of the API server: Always without a tag and for latest.
+func DefaultPullPolicy(image string) corev1.PullPolicy {
 	if pinned, tag := tagOf(image); !pinned && (tag == "" || tag == "latest") {
 		return corev1.PullAlways
 	}

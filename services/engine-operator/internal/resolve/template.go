@@ -20,8 +20,8 @@ func Templates(lower, upper *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 			continue
 		}
 		l := layer.DeepCopy()
-		out.Labels = mergeMaps(out.Labels, l.Labels)
-		out.Annotations = mergeMaps(out.Annotations, l.Annotations)
+		out.Labels = MergeMaps(out.Labels, l.Labels)
+		out.Annotations = MergeMaps(out.Annotations, l.Annotations)
 		mergePodScalars(&out.Spec, &l.Spec)
 		mergePodLists(&out.Spec, &l.Spec)
 		mergeContainers(&out.Spec, l.Spec.Containers)
@@ -49,7 +49,7 @@ func mergePodScalars(out, l *corev1.PodSpec) {
 	if len(l.Overhead) > 0 {
 		out.Overhead = l.Overhead
 	}
-	out.NodeSelector = mergeMaps(out.NodeSelector, l.NodeSelector)
+	out.NodeSelector = MergeMaps(out.NodeSelector, l.NodeSelector)
 }
 
 // mergePodLists concatenates lists, by merge key if the API has one.
@@ -97,7 +97,8 @@ func mergeEngineContainer(out, l *corev1.Container) {
 	out.ResizePolicy = Concat(out.ResizePolicy, l.ResizePolicy, resizedResource)
 }
 
-func mergeMaps[V any](lower, upper map[string]V) map[string]V {
+// MergeMaps returns lower with the entries of upper, which take precedence. It changes neither.
+func MergeMaps[V any](lower, upper map[string]V) map[string]V {
 	if len(upper) == 0 {
 		return lower
 	}
