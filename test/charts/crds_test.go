@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
@@ -41,11 +40,9 @@ func (p env) withoutCRDs() {
 func (p env) installCRDs(flags ...string) {
 	p.Helper()
 	name := p.service + "-crds"
-	args := append([]string{
-		"install", name, chart(name), "--wait", "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig,
-	}, flags...)
+	args := append([]string{"install", name, chart(name), "--wait"}, flags...)
 	expect.Eventually(p, 3*expect.Long, func() error {
-		_, err := helm(p, args...)
+		_, err := p.tryHelm(args...)
 		if err == nil {
 			return nil
 		}

@@ -143,3 +143,13 @@ func TestValuesAllowBusURLElsewhere(t *testing.T) {
 		render(t, settings[0], settings[1:]...)
 	}
 }
+
+// Every number of workers that a service accepts is a value of its chart.
+func TestValuesAllowFewWorkers(t *testing.T) {
+	for _, service := range []string{"superset-operator", "engine-operator", "status-aggregator"} {
+		out := render(t, service, "--set", "workers=1,cluster.name=prod,bus.url=nats://nats:4222")
+		if !strings.Contains(out, "--workers=1\n") {
+			t.Errorf("%s: no --workers=1 in\n%s", service, out)
+		}
+	}
+}

@@ -124,14 +124,24 @@ func (p env) create(o client.Object) {
 	}
 }
 
-// helm runs helm against the control plane of the test. Next to the scenarios of e2e, the API server removed a large CRD in
-// more than helm's default timeout of five minutes.
+// helm runs helm against the control plane of the test.
 func (p env) helm(args ...string) string {
 	p.Helper()
-	if slices.Contains(args, "--wait") {
+	out, err := p.tryHelm(args...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return out
+}
+
+// tryHelm is like helm, but returns the error. Next to the scenarios of e2e, the API server removed a large CRD in more than
+// helm's default timeout of five minutes.
+func (p env) tryHelm(args ...string) (string, error) {
+	p.Helper()
+	if slices.Contains(args, "--wait") && !slices.Contains(args, "--timeout") {
 		args = append(args, "--timeout", "15m")
 	}
-	return must(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
+	return helm(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
 }
 
 // TestInstallUpgradeUninstall installs each chart alone, upgrades it with other values, rolls it back and

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
@@ -26,9 +25,9 @@ func (p env) upgradeAndRollBack(s lifecycle) {
 	}
 	p.same(first)
 
-	_, err := helm(p, append([]string{
+	_, err := p.tryHelm(append([]string{
 		"upgrade", p.service, chart(p.service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
-		"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig,
+		"nodeSelector.nowhere=yes",
 	}, s.values...)...)
 	if err == nil {
 		p.Error("a release with unschedulable pods succeeded")

@@ -36,7 +36,7 @@ func (p env) failsOnce() {
 		}
 		return nil
 	})
-	_, err := helm(p, "uninstall", p.service, "--wait", "--timeout", "8s", "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)
+	_, err := p.tryHelm("uninstall", p.service, "--wait", "--timeout", "8s")
 	if err == nil {
 		p.Error("the uninstall succeeded without its Job")
 	}

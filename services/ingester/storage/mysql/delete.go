@@ -3,13 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -147,22 +147,18 @@ func (c *collection) close(ctx context.Context, page []rows.Row) (int, error) {
 }
 
 // choose queries again, with the rows locked: some may no longer match the selector.
-func (c *collection) choose(ctx context.Context, tx *sql.Tx, locked []rows.Row) (uids []string, err error) {
+func (c *collection) choose(ctx context.Context, tx *sql.Tx, locked []rows.Row) ([]string, error) {
 	statement := c.plan.Matching(uidsOf(locked))
-	result, err := tx.QueryContext(ctx, statement.SQL, statement.Args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, result.Close()) }()
 	matching := map[string]bool{}
-	for result.Next() {
+	err := database.EachRow(ctx, tx, statement.SQL, statement.Args, func(r *sql.Rows) error {
 		var uid string
-		if err := result.Scan(&uid); err != nil {
-			return nil, err
+		if err := r.Scan(&uid); err != nil {
+			return err
 		}
 		matching[uid] = true
-	}
-	if err := result.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	locked = slices.DeleteFunc(locked, func(r rows.Row) bool { return !matching[r.UID] })

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/jsonvalue"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -75,25 +76,21 @@ func (b *backfill) read(ctx context.Context, uids []string) (out []*oldRow, err 
 	for _, c := range b.kind.Columns {
 		names = append(names, schema.Quote(c.Name))
 	}
-	query := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Quote(b.kind.Table) + //nolint:gosec // names of the schema; values are arguments
+	query := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Quote(b.kind.Table) +
 		" WHERE uid IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(uids)), ", ") + ") ORDER BY create_time, uid"
-	result, err := b.s.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read rows: %w", err)
-	}
-	defer func() { err = errors.Join(err, result.Close()) }()
-	for result.Next() {
+	err = database.EachRow(ctx, b.s.db, query, args, func(r *sql.Rows) error {
 		o := &oldRow{indexed: make([]any, len(b.kind.Columns))}
 		dest := []any{&o.UID, &o.Namespace, &o.Name, &o.Incarnation, &o.ResVersion, &o.CreateTime, &o.groupVersion, &o.proto, &o.json}
 		for i := range o.indexed {
 			dest = append(dest, &o.indexed[i])
 		}
-		if err := result.Scan(dest...); err != nil {
-			return nil, fmt.Errorf("read rows: %w", err)
-		}
 		out = append(out, o)
+		return r.Scan(dest...)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
 	}
-	return out, result.Err()
+	return out, nil
 }
 
 // rewriteOf returns the rewrite of a row; nil means that nothing is written.

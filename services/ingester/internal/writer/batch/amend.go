@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/statement"
 )
 
 // Edit returns the new content of a row. It is called with the row locked, or with nil if there is
@@ -42,7 +42,7 @@ func (r *Runner) Amend(ctx context.Context, kind *registry.Kind, uid string, edi
 func (b *batch) lockRow(ctx context.Context, uid string) (row *rows.Row, json []byte, err error) {
 	query := "SELECT uid, namespace, name, res_version, incarnation, create_time, update_time, delete_time, evict_time, json FROM " +
 		schema.Quote(b.kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid = ? FOR UPDATE"
-	err = statement.Each(ctx, b.tx, query, []any{uid}, func(r *sql.Rows) error {
+	err = database.EachRow(ctx, b.tx, query, []any{uid}, func(r *sql.Rows) error {
 		row = &rows.Row{}
 		return r.Scan(&row.UID, &row.Namespace, &row.Name, &row.ResVersion, &row.Incarnation,
 			&row.CreateTime, &row.UpdateTime, &row.DeleteTime, &row.EvictTime, &json)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -68,7 +69,7 @@ func (b *batch) lockLive(ctx context.Context, uids []string) (out []liveRow, err
 	query := "SELECT uid, namespace, name, incarnation, res_version, delete_time IS NULL," +
 		" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.generation')), '0') FROM " + schema.Quote(b.kind.Table) +
 		" FORCE INDEX (PRIMARY) WHERE uid IN " + statement.Placeholders(len(args)) + " ORDER BY uid FOR UPDATE"
-	err = statement.Each(ctx, b.tx, query, args, func(r *sql.Rows) error {
+	err = database.EachRow(ctx, b.tx, query, args, func(r *sql.Rows) error {
 		var o liveRow
 		var live bool
 		if err := r.Scan(&o.uid, &o.namespace, &o.name, &o.Incarnation, &o.ResVersion, &live, &o.generation); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -43,7 +44,7 @@ func (b *batch) lockVersions(ctx context.Context, targets []rows.Row) (closed []
 	query := "SELECT uid, namespace, name, incarnation, res_version, delete_time IS NULL, evict_time IS NOT NULL," +
 		" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.generation')), '0') FROM " + schema.Quote(b.kind.Table) +
 		" FORCE INDEX (PRIMARY) WHERE uid IN " + statement.Placeholders(len(args)) + " ORDER BY uid FOR UPDATE"
-	err = statement.Each(ctx, b.tx, query, args, func(r *sql.Rows) error {
+	err = database.EachRow(ctx, b.tx, query, args, func(r *sql.Rows) error {
 		var o liveRow
 		var live, isEvicted bool
 		if err := r.Scan(&o.uid, &o.namespace, &o.name, &o.Incarnation, &o.ResVersion, &live, &isEvicted, &o.generation); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
@@ -97,7 +98,7 @@ func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows
 		return nil
 	}
 	query := "SELECT uid, json FROM " + schema.Quote(b.kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid IN " + statement.Placeholders(len(args))
-	return statement.Each(ctx, b.tx, query, args, func(r *sql.Rows) error {
+	return database.EachRow(ctx, b.tx, query, args, func(r *sql.Rows) error {
 		var uid string
 		var stored []byte
 		if err := r.Scan(&uid, &stored); err != nil {

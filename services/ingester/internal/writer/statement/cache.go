@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 )
 
 // Cache caches prepared statements, so that the server parses the text of a large one only
@@ -119,17 +121,21 @@ func (c *Cache) Exec(ctx context.Context, tx *sql.Tx, name Name, text func() str
 // Query runs a query in a transaction and scans its rows.
 func (c *Cache) Query(
 	ctx context.Context, tx *sql.Tx, name Name, text func() string, args []any, scan func(*sql.Rows) error,
-) (err error) {
+) error {
 	prepared, err := c.prepare(ctx, name, text)
 	if err != nil {
 		return err
 	}
 	if prepared == nil {
-		return Each(ctx, tx, text(), args, scan)
+		return database.EachRow(ctx, tx, text(), args, scan)
 	}
-	rows, err := tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // ends with the transaction
-	if err != nil {
-		return err
-	}
-	return scanAll(rows, scan)
+	bound := preparedQuery{tx.StmtContext(ctx, prepared)} // ends with the transaction
+	return database.EachRow(ctx, bound, "", args, scan)
+}
+
+// preparedQuery is a [database.Queryer] that runs a prepared statement, whatever the text.
+type preparedQuery struct{ stmt *sql.Stmt }
+
+func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
+	return p.stmt.QueryContext(ctx, args...)
 }
