@@ -102,7 +102,7 @@ func installAndUpgrade(t *testing.T, first, following int) runResult {
 			if err != nil {
 				return err
 			}
-			if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			if err := l.refresh(sup); err != nil {
 				return err
 			}
 			return check(sup)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -82,10 +83,16 @@ type options struct {
 	cluster *cluster.Cluster
 }
 
+// newScheme returns the scheme that all tests share.
+var newScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	return s, errors.Join(clientscheme.AddToScheme(s), v1alpha1.AddToScheme(s))
+})
+
 func scheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(clientscheme.AddToScheme(s), v1alpha1.AddToScheme(s)); err != nil {
+	s, err := newScheme()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
