@@ -51,6 +51,7 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable=some"}, "/podDisruptionBudget/maxUnavailable"},
 		{"superset-operator", []string{"webhooks.enabled=true"}, "'webhooks'"},
 		{"engine-operator", []string{`jobs.podLabels.app\.kubernetes\.io/name=engine-operator`}, "/jobs/podLabels"},
+		{"superset-operator", []string{`podLabels.app\.kubernetes\.io/name=superset`}, "/podLabels"},
 		{"superset-operator", []string{"watchNamespaceSelector.shard=a b"}, "/watchNamespaceSelector/shard"},
 		{"superset-operator", []string{library + ".replicas=3"}, "'replicas'"},
 		{"superset-operator-crds", []string{"kept=true"}, "'kept'"},

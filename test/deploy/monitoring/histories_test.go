@@ -93,8 +93,11 @@ var histories = map[string]history{
 		gaps:   []time.Duration{6 * m}, fires: 8 * m, labels: `job="ingester"`,
 	},
 	"FlotillaBusOutboxStuck": {
-		series: []string{`flotilla_bus_outbox_depth{job="ingester"} 0 5x40`, `flotilla_bus_outbox_depth{job="engine-operator"} 5 5 0 5 5 5 0x40`},
-		gaps:   []time.Duration{15 * m}, fires: 22 * m, labels: `job="ingester"`,
+		series: []string{
+			`flotilla_bus_outbox_depth{job="ingester",pod="leader"} 0 5x40`, `flotilla_bus_outbox_depth{job="ingester",pod="standby"} 0x41`,
+			`flotilla_bus_outbox_depth{job="engine-operator"} 5 5 0 5 5 5 0x40`,
+		},
+		gaps: []time.Duration{15 * m}, fires: 22 * m, labels: `job="ingester"`,
 	},
 	"FlotillaBusPermissionDenied": {
 		series: []string{`flotilla_bus_permission_violations_total{job="ingester"} 0x5 1x30`},
@@ -165,6 +168,8 @@ var histories = map[string]history{
 			`firebolt_engine_status_condition{namespace="team-a",name="zero",instance="i",type="Ready"} 0x22`, `firebolt_engine_spec_replicas{namespace="team-a",name="zero",instance="i"} 0x22`,
 			`firebolt_engine_status_condition{namespace="team-a",name="stopped",instance="i",type="Ready"} 0x22`, `firebolt_engine_spec_replicas{namespace="team-a",name="stopped",instance="i"} 2x22`,
 			`firebolt_engine_status_phase{namespace="team-a",name="stopped",instance="i",phase="stopped"} 1x22`,
+			`firebolt_engine_status_condition{namespace="team-a",name="drains",instance="i",type="Ready"} 0x22`, `firebolt_engine_spec_replicas{namespace="team-a",name="drains",instance="i"} 2x22`,
+			`firebolt_engine_pods_ready{namespace="team-a",name="drains",instance="i"} 2x22`, `firebolt_engine_pods_ready{namespace="team-a",name="main",instance="i"} 2 2 0x20`,
 		},
 		gaps: []time.Duration{11 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
 	},
