@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
@@ -40,33 +37,6 @@ type version struct {
 	object   client.Object
 	revision int64
 	deleted  bool
-}
-
-func recorded() []client.ObjectList {
-	return []client.ObjectList{
-		&v1alpha1.SupersetList{}, &appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
-	}
-}
-
-// record starts the history of a namespace, which must be empty.
-func record(t testing.TB, namespace string) *history {
-	t.Helper()
-	cl, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: scheme(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &history{t: t, client: cl, namespace: namespace}
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	for _, list := range recorded() {
-		w, err := cl.Watch(ctx, list, client.InNamespace(namespace))
-		if err != nil {
-			t.Fatal(err)
-		}
-		group.Go(func() { h.consume(ctx, w) })
-	}
-	t.Cleanup(func() { cancel(); group.Wait() })
-	return h
 }
 
 func (h *history) consume(ctx context.Context, w watch.Interface) {
