@@ -3,6 +3,8 @@ package resolve
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -146,7 +148,8 @@ func overrideImage(base *v1alpha1.ImageSpec, over *v1alpha1.ImageOverrideSpec) (
 type Web struct {
 	// InternalURL is the URL of the web server for workers, ExternalURL the one for users; empty if unknown.
 	InternalURL, ExternalURL string
-	// Proxied reports whether requests come through an Ingress or a Gateway, Secure whether these are known to terminate TLS.
+	// Proxied reports whether requests come through an Ingress or a Gateway, Secure whether these are known to terminate TLS
+	// for all hosts.
 	Proxied, Secure bool
 }
 
@@ -162,23 +165,45 @@ func web(sup *v1alpha1.Superset) Web {
 	w := Web{InternalURL: fmt.Sprintf("http://%s:%d/", names.Component(sup.Name, component.WebServerName), port)}
 	n := orZero(spec.Networking)
 	w.Proxied = n.Gateway != nil || n.Ingress != nil
-	host := ""
+	host, scheme := "", "http"
 	switch {
 	case n.Ingress != nil:
-		host, w.Secure = n.Ingress.Host, len(n.Ingress.TLS) > 0
-		if len(n.Ingress.Hosts) > 0 {
-			host = n.Ingress.Hosts[0].Host
-		}
-	case n.Gateway != nil && len(n.Gateway.Hostnames) > 0:
-		host = string(n.Gateway.Hostnames[0])
-	}
-	// The Gateway, which may be foreign, defines whether it terminates TLS; links without TLS would be redirected.
-	if host != "" && host[0] != '*' {
-		scheme := "http"
-		if w.Secure || n.Gateway != nil {
+		hosts := ingressHosts(n.Ingress)
+		host = hosts[0]
+		w.Secure = !slices.ContainsFunc(hosts, func(h string) bool { return !terminatesTLS(n.Ingress, h) })
+		if terminatesTLS(n.Ingress, host) {
 			scheme = "https"
 		}
+	case n.Gateway != nil && len(n.Gateway.Hostnames) > 0:
+		// The Gateway, which may be foreign, defines whether it terminates TLS; links without TLS would be redirected.
+		host, scheme = string(n.Gateway.Hostnames[0]), "https"
+	}
+	if host != "" && host[0] != '*' {
 		w.ExternalURL = scheme + "://" + host + "/"
 	}
 	return w
+}
+
+// ingressHosts returns the hosts of the Ingress, at least one; an empty one matches all hosts.
+func ingressHosts(spec *v1alpha1.IngressSpec) []string {
+	if len(spec.Hosts) == 0 {
+		return []string{spec.Host}
+	}
+	hosts := make([]string, len(spec.Hosts))
+	for i := range spec.Hosts {
+		hosts[i] = spec.Hosts[i].Host
+	}
+	return hosts
+}
+
+// terminatesTLS reports whether the Ingress has a certificate for the host. An entry without hosts applies to all hosts, a
+// wildcard replaces the first label.
+func terminatesTLS(spec *v1alpha1.IngressSpec, host string) bool {
+	_, parent, _ := strings.Cut(host, ".")
+	for _, entry := range spec.TLS {
+		if len(entry.Hosts) == 0 || slices.Contains(entry.Hosts, host) || parent != "" && slices.Contains(entry.Hosts, "*."+parent) {
+			return true
+		}
+	}
+	return false
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
@@ -66,5 +68,65 @@ func TestPrecedenceOfSingleValues(t *testing.T) {
 	}
 	if *c.Pod.EnableServiceLinks || !*c.Pod.ShareProcessNamespace {
 		t.Error("the component does not override the top level")
+	}
+}
+
+// TestURLsFollowTLSOfHosts checks the cookies, which a browser drops on a host without TLS if they are secure, and the links
+// to the first host.
+func TestURLsFollowTLSOfHosts(t *testing.T) {
+	type hosts = []string
+	for name, tc := range map[string]struct {
+		hosts  hosts
+		tls    []hosts
+		secure bool
+		url    string
+	}{
+		"no TLS":                                {hosts: hosts{"a.example.org"}, url: "http://a.example.org/"},
+		"one host":                              {hosts{"a.example.org"}, []hosts{{"a.example.org"}}, true, "https://a.example.org/"},
+		"an entry for all hosts":                {hosts{"a.example.org", "b.org"}, []hosts{{}}, true, "https://a.example.org/"},
+		"a wildcard":                            {hosts{"a.example.org", "b.example.org"}, []hosts{{"*.example.org"}}, true, "https://a.example.org/"},
+		"two entries":                           {hosts{"a.example.org", "b.org"}, []hosts{{"b.org"}, {"a.example.org"}}, true, "https://a.example.org/"},
+		"a wildcard with its own certificate":   {hosts{"*.example.org"}, []hosts{{"*.example.org"}}, true, ""},
+		"a first host with TLS":                 {hosts{"a.example.org", "b.org"}, []hosts{{"a.example.org"}}, false, "https://a.example.org/"},
+		"a first host without TLS":              {hosts{"b.org", "a.example.org"}, []hosts{{"a.example.org"}}, false, "http://b.org/"},
+		"a certificate of another host":         {hosts{"a.example.org"}, []hosts{{"b.org"}}, false, "http://a.example.org/"},
+		"a wildcard with one certificate":       {hosts{"*.example.org"}, []hosts{{"a.example.org"}}, false, ""},
+		"two labels instead of a wildcard":      {hosts{"a.b.example.org"}, []hosts{{"*.example.org"}}, false, "http://a.b.example.org/"},
+		"a wildcard without its parent":         {hosts{"example.org"}, []hosts{{"*.example.org"}}, false, "http://example.org/"},
+		"all hosts and a certificate for one":   {hosts{""}, []hosts{{"a.example.org"}}, false, ""},
+		"all hosts and a certificate for these": {hosts{""}, []hosts{{}}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed, single := &v1alpha1.IngressSpec{Host: "ignored.org"}, &v1alpha1.IngressSpec{Host: tc.hosts[0]}
+			for _, h := range tc.hosts {
+				listed.Hosts = append(listed.Hosts, v1alpha1.IngressHost{Host: h})
+			}
+			for _, h := range tc.tls {
+				listed.TLS = append(listed.TLS, networkingv1.IngressTLS{Hosts: h})
+			}
+			single.TLS = listed.TLS
+			for _, ingress := range []*v1alpha1.IngressSpec{listed, single} {
+				if ingress == single && len(tc.hosts) > 1 {
+					continue
+				}
+				got := web(func(s *v1alpha1.SupersetSpec) { s.Networking = &v1alpha1.NetworkingSpec{Ingress: ingress} }).Python.Web
+				if got.Secure != tc.secure || got.ExternalURL != tc.url || !got.Proxied {
+					t.Errorf("got %+v, want secure %v and %q", got, tc.secure, tc.url)
+				}
+			}
+		})
+	}
+}
+
+// TestURLsBehindGateway checks that links use TLS and cookies do not require it: only the Gateway, which may be foreign,
+// defines which of its hosts terminate TLS.
+func TestURLsBehindGateway(t *testing.T) {
+	for url, hosts := range map[string][]gatewayv1.Hostname{"": nil, "https://a.example.org/": {"a.example.org", "b.org"}} {
+		got := web(func(s *v1alpha1.SupersetSpec) {
+			s.Networking = &v1alpha1.NetworkingSpec{Gateway: &v1alpha1.GatewaySpec{Hostnames: hosts}}
+		}).Python.Web
+		if got.Secure || got.ExternalURL != url || !got.Proxied {
+			t.Errorf("hosts %v: got %+v, want %q", hosts, got, url)
+		}
 	}
 }
