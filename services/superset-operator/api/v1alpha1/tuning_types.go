@@ -85,7 +85,8 @@ type CeleryWorkerProcessSpec struct {
 	// +optional
 	Concurrency *int32 `json:"concurrency,omitempty"`
 	// pool defines how the tasks run concurrently. Defaults to prefork, one process for each task. With gevent, eventlet
-	// and solo a task can delay the heartbeat of the worker, so they have no default liveness probe.
+	// and solo a task can delay the heartbeat of the worker, so they have no default liveness probe. A worker whose
+	// podTemplate.container.args select such a pool or contain --without-heartbeat has none either.
 	// +kubebuilder:validation:Enum=prefork;threads;gevent;eventlet;solo
 	// +optional
 	Pool *string `json:"pool,omitempty"`

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,15 +55,51 @@ func celeryProbes(c *resolve.Component) probes {
 	heartbeat := probe(execute("python3", "-c", heartbeatScript, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter), "/proc/1/stat"))
 	heartbeat.PeriodSeconds, heartbeat.TimeoutSeconds = 60, 15
 	started := startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))
-	if c.Celery != nil && slices.Contains(blockingPools, c.Celery.Pool) {
+	if c.Descriptor.Name == component.CeleryWorkerName && !sendsHeartbeats(c) {
 		return probes{startup: started}
 	}
 	return probes{liveness: heartbeat, startup: started}
 }
 
-// blockingPools are the pools whose tasks run in the thread that sends heartbeats, so that a worker sends none during a task:
-// with solo during each one, with the others during one that waits in a C library, as the drivers of PostgreSQL and MySQL do.
-var blockingPools = []string{"solo", "gevent", "eventlet"}
+// answeringPools are the pools whose tasks leave the thread that sends heartbeats. With the others a worker sends none during a
+// task: with solo during each one, with gevent and eventlet during one that waits in a C library, as the drivers of
+// PostgreSQL and MySQL do.
+var answeringPools = []string{"prefork", "processes", "threads"}
+
+// sendsHeartbeats reports whether a worker sends heartbeats often enough, also while tasks run. Of an option that occurs
+// repeatedly, Celery uses the last occurrence, so the user's arguments override the default command.
+func sendsHeartbeats(c *resolve.Component) bool {
+	args := c.Pod.Container.Args
+	if slices.Contains(args, "--without-heartbeat") {
+		return false
+	}
+	if interval, found := lastOption(args, "--heartbeat-interval="); found {
+		if seconds, err := strconv.Atoi(interval); err != nil || seconds > staleAfter {
+			return false
+		}
+	}
+	pool, found := lastOption(args, "--pool=", "-P")
+	if !found && c.Celery != nil {
+		pool, found = c.Celery.Pool, true
+	}
+	return !found || slices.Contains(answeringPools, pool)
+}
+
+// lastOption returns the value of the last occurrence of an option, which follows one of the prefixes or is the next argument.
+func lastOption(args []string, prefixes ...string) (value string, found bool) {
+	for i, arg := range args {
+		for _, prefix := range prefixes {
+			rest, joined := strings.CutPrefix(arg, prefix)
+			switch separate := arg == strings.TrimSuffix(prefix, "="); {
+			case separate && i+1 < len(args):
+				value, found = args[i+1], true
+			case joined && !separate:
+				value, found = rest, true
+			}
+		}
+	}
+	return value, found
+}
 
 // staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
 const staleAfter = 600

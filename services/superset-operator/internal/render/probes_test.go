@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,17 +78,50 @@ func TestBusyWebServerIsNotKilled(t *testing.T) {
 	}
 }
 
-// TestWorkerIsNotKilledDuringTask checks that a worker has the liveness probe only if its pool answers while a task runs. All
-// have the startup probe, whose file is written before the first task.
+// TestWorkerIsNotKilledDuringTask checks that a worker has the liveness probe only if it sends heartbeats, also while a task
+// runs. All have the startup probe, whose file is written before the first task.
 func TestWorkerIsNotKilledDuringTask(t *testing.T) {
-	for pool, want := range map[string]bool{"prefork": true, "threads": true, "gevent": false, "eventlet": false, "solo": false} {
-		worker := main(workloads(func(s *v1alpha1.SupersetSpec) {
-			s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"}
-			s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{Pool: &pool}
-		})[component.CeleryWorkerName])
-		if got := worker.LivenessProbe != nil; got != want || worker.StartupProbe == nil {
-			t.Errorf("%s: has a liveness probe: %v, want %v; startup probe %v", pool, got, want, worker.StartupProbe)
-		}
+	type args = []string
+	for _, tc := range []struct {
+		pool string
+		args args
+		want bool
+	}{
+		{"prefork", nil, true},
+		{"threads", nil, true},
+		{"gevent", nil, false},
+		{"eventlet", nil, false},
+		{"solo", nil, false},
+		{"prefork", args{"--without-heartbeat"}, false},
+		{"prefork", args{"-l", "INFO", "--without-gossip", "--without-mingle", "--heartbeat-interval=10"}, true},
+		{"prefork", args{"--heartbeat-interval", "3600"}, false},
+		{"prefork", args{"--heartbeat-interval=$(INTERVAL)"}, false},
+		{"prefork", args{"--pool=solo"}, false},
+		{"prefork", args{"--pool", "gevent"}, false},
+		{"prefork", args{"-P", "eventlet"}, false},
+		{"prefork", args{"-Psolo"}, false},
+		{"prefork", args{"--pool=$(POOL)"}, false},
+		{"prefork", args{"--pool=custom"}, false},
+		{"prefork", args{"-P", "threads"}, true},
+		{"solo", args{"--pool=processes"}, true},
+		{"prefork", args{"--pool=solo", "-P", "prefork"}, true},
+		{"prefork", args{"--pool"}, true}, // Celery rejects it
+		{"", nil, true},
+		{"", args{"--pool=solo"}, false},
+	} {
+		t.Run(strings.Join(append(args{tc.pool}, tc.args...), " "), func(t *testing.T) {
+			worker := main(workloads(func(s *v1alpha1.SupersetSpec) {
+				s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"}
+				s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{Pool: &tc.pool}
+				if tc.pool == "" {
+					s.CeleryWorker.Celery.Preset = new(v1alpha1.PresetDisabled)
+				}
+				s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{Args: tc.args})
+			})[component.CeleryWorkerName])
+			if got := worker.LivenessProbe != nil; got != tc.want || worker.StartupProbe == nil {
+				t.Errorf("has a liveness probe: %v, want %v; startup probe %v", got, tc.want, worker.StartupProbe)
+			}
+		})
 	}
 }
 
