@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,12 +22,10 @@ GUEST_TOKEN_JWT_SECRET = "test-guest-secret-change-me"
 globals().update(vars(module))
 `
 
-// preflight runs the program in an image with the given files, and returns the last line of its output and the whole
-// output.
-func preflight(t *testing.T, files map[string]string) (last, output string) {
+// install writes the files of an image, and returns their directory.
+func install(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	files["preflight.py"], files["superset_preflight_servers.py"] = scripts.Preflight(), scripts.PreflightServers()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -36,16 +35,30 @@ func preflight(t *testing.T, files map[string]string) (last, output string) {
 			t.Fatal(err)
 		}
 	}
-	python, err := exec.LookPath("python3")
+	return dir
+}
+
+// python returns the command that runs a file of an image.
+func python(t *testing.T, dir, file string, args ...string) *exec.Cmd {
+	t.Helper()
+	program, err := exec.LookPath("python3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "preflight.py"), "once")
+	cmd := exec.CommandContext(t.Context(), program, append([]string{filepath.Join(dir, file)}, args...)...)
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + dir, "SUPERSET_CONFIG_PATH=" + filepath.Join(dir, "superset_config.py"),
 		prefix + "SECRET_KEY=a-secret-key", prefix + "DB_PASS=a-password", prefix + "SERVES_MCP=true",
 	}
-	out, err := cmd.CombinedOutput()
+	return cmd
+}
+
+// preflight runs the program in an image with the given files, and returns the last line of its output and the whole
+// output.
+func preflight(t *testing.T, files map[string]string) (last, output string) {
+	t.Helper()
+	files["preflight.py"], files["superset_preflight_servers.py"] = scripts.Preflight(), scripts.PreflightServers()
+	out, err := python(t, install(t, files), "preflight.py", "once").CombinedOutput()
 	if err == nil {
 		t.Errorf("the preflight succeeded:\n%s", out)
 	}
@@ -136,4 +149,89 @@ func TestPreflightNamesCauseInFeatures(t *testing.T) {
 			"the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image",
 		},
 	})
+}
+
+// stubSecrets are modules of an image whose metastore stores one value in each encrypted table. No key decrypts it.
+var stubSecrets = map[string]string{
+	"superset/__init__.py": "",
+	"superset/app.py": `import contextlib
+class App:
+    config = {"SECRET_KEY": "current", "PREVIOUS_SECRET_KEY": "previous"}
+    app_context = contextlib.nullcontext
+create_app = App
+`,
+	"superset/extensions.py": `import contextlib
+class Rows(list):
+    all = list.copy
+class Engine:
+    dialect = None
+    def connect(self):
+        return contextlib.nullcontext(self)
+    def execute(self, query):
+        return Rows([(1, b"unreadable")])
+class db:
+    engine = Engine()
+    class metadata:
+        tables = {}
+`,
+	"superset/utils/__init__.py": "",
+	"superset/utils/encrypt.py": `class EncryptedFieldFactory:
+    created_by_enc_field_factory = staticmethod(lambda kind: False)
+`,
+	"sqlalchemy_utils/__init__.py": "", "sqlalchemy_utils/types/__init__.py": "", "sqlalchemy_utils/types/encrypted/__init__.py": "",
+	"sqlalchemy_utils/types/encrypted/encrypted_type.py": `class StringEncryptedType:
+    engine = None
+    def load_dialect_impl(self, dialect):
+        return self
+    def process_result_value(self, value, dialect):
+        raise ValueError
+`,
+	"flask_appbuilder.py": `import types
+from sqlalchemy_utils.types.encrypted.encrypted_type import StringEncryptedType
+def table(name):
+    table = types.SimpleNamespace(name=name, primary_key=types.SimpleNamespace(columns=["id"]))
+    table.columns = [types.SimpleNamespace(name="secret", type=StringEncryptedType(), table=table)]
+    return table
+class Model:
+    class metadata:
+        tables = {name: table(name) for name in ("database_user_oauth2_tokens", "dbs", "ssh_tunnels")}
+`,
+	"sqlalchemy.py": `import types
+class Query:
+    def order_by(self, *columns):
+        return self
+def select(*columns):
+    return Query()
+def type_coerce(column, kind):
+    return types.SimpleNamespace(label=lambda name: name)
+def inspect(connection):
+    return types.SimpleNamespace(
+        get_table_names=lambda: ["database_user_oauth2_tokens", "dbs", "ssh_tunnels"], get_columns=lambda name: [{"name": "secret"}],
+    )
+`,
+}
+
+// TestKeysIgnoreSecretsThatCloneReplaces checks that secrets which no key decrypts only reject what keeps them.
+func TestKeysIgnoreSecretsThatCloneReplaces(t *testing.T) {
+	files := maps.Clone(stubSecrets)
+	files["secret-keys.py"] = scripts.SecretKeys()
+	dir := install(t, files)
+	for _, env := range [][]string{nil, {prefix + "ROTATE=true"}} {
+		cmd := python(t, dir, "secret-keys.py", "check", filepath.Join(dir, "report"))
+		cmd.Env = append(cmd.Env, env...)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "3 of 3 stored secrets") {
+			t.Errorf("%v: %v\n%s", env, err, out)
+		}
+		report := filepath.Join(t.TempDir(), "report")
+		cmd = python(t, dir, "secret-keys.py", "check", report)
+		cmd.Env = append(cmd.Env, append(env, prefix+"CLONES=true")...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v, before a clone: %v\n%s", env, err, out)
+			continue
+		}
+		counts, err := os.ReadFile(report)
+		if err != nil || string(counts) != `{"columns": 0, "values": 0, "previousKey": 0}` {
+			t.Errorf("%v, before a clone: counts %s (%v)", env, counts, err)
+		}
+	}
 }

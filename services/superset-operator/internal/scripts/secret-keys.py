@@ -3,9 +3,10 @@
 Usage: secret-keys.py check|rotate REPORT
 
 "check" reads every stored secret and fails unless the current SECRET_KEY decrypts it, or PREVIOUS_SECRET_KEY does where
-that is set and a rotation follows (SUPERSET_OPERATOR__ROTATE). It writes nothing. A database that a later task creates
-(SUPERSET_OPERATOR__CREATE_DATABASE) stores no secret. "rotate" encrypts with SECRET_KEY what only PREVIOUS_SECRET_KEY
-decrypts, in one transaction, and reads everything back before it commits and again afterwards.
+that is set and a rotation follows (SUPERSET_OPERATOR__ROTATE). It writes nothing. It reads no secret of a database that a
+later task creates (SUPERSET_OPERATOR__CREATE_DATABASE) or replaces (SUPERSET_OPERATOR__CLONES). "rotate" encrypts with
+SECRET_KEY what only PREVIOUS_SECRET_KEY decrypts, in one transaction, and reads everything back before it commits and
+again afterwards.
 
 Superset's own command, re-encrypt-secrets, looks for encrypted columns in metadata that holds none: it changes nothing
 and succeeds. So the columns are taken from all models of the product, and it is a failure to find too few.
@@ -149,6 +150,8 @@ class Keys:
     def check(self):
         """Fails unless each value can be decrypted with a key that will be there."""
         counts = {"columns": 0, "values": 0, "previousKey": 0}
+        if os.environ.get("SUPERSET_OPERATOR__CLONES") == "true":
+            return counts  # the clone replaces the rows
         bad = {}
         with self.engine.connect() as connection:
             for table, columns in self.present(connection):

@@ -37,6 +37,15 @@ func (i instance) pod(release, workload, key, previous string) *pod {
 	return newPod(i.t, release, i.store.examples, workload).with(i.store.env).with(keys(key, previous))
 }
 
+// clones is the variable that tells the preflight whether a clone follows.
+const clones = "SUPERSET_OPERATOR__CLONES"
+
+// preflight returns the check before a rotation to newKey. No clone follows, as it does in some examples.
+func (i instance) preflight(previous string) *pod {
+	i.t.Helper()
+	return i.pod("6.0.0", "preflight", newKey, previous).with(map[string]string{clones: "false"})
+}
+
 func keys(key, previous string) map[string]string {
 	return map[string]string{"SUPERSET_OPERATOR__SECRET_KEY": key, "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY": previous}
 }
@@ -54,12 +63,12 @@ func (i instance) createsDatabase() {
 	i.t.Helper()
 	const create = "SUPERSET_OPERATOR__CREATE_DATABASE"
 	absent := map[string]string{"SUPERSET_OPERATOR__DB_NAME": "absent", create: "true"}
-	output := i.pod("6.0.0", "preflight", newKey, oldKey).with(absent).succeeded()
+	output := i.preflight(oldKey).with(absent).succeeded()
 	if !strings.Contains(output, `"columns": 0, "values": 0`) {
 		i.t.Fatalf("the preflight found stored secrets in no database: %s", output)
 	}
 	absent[create] = "false"
-	i.pod("6.0.0", "preflight", newKey, oldKey).with(absent).failed("the database absent does not exist: create it, or set")
+	i.preflight(oldKey).with(absent).failed("the database absent does not exist: create it, or set")
 }
 
 func (i instance) install() {
@@ -84,13 +93,16 @@ func (i instance) rotates() {
 	t := i.t
 	t.Helper()
 	before := i.secrets()
-	i.pod("6.0.0", "preflight", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
+	i.preflight("not the key before").failed("neither key decrypts 6 of 6 stored secrets")
+	if output := i.preflight("not the key before").with(map[string]string{clones: "true"}).succeeded(); !strings.Contains(output, `"values": 0`) {
+		t.Fatalf("the preflight read secrets that the clone replaces: %s", output)
+	}
 	i.pod("6.0.0", "rotate", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
 	if after := i.secrets(); after != before {
 		t.Fatalf("a failed re-encryption changed rows: got %s, want %s", after, before)
 	}
 	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
-	if output := i.pod("6.0.0", "preflight", newKey, oldKey).succeeded(); !strings.Contains(output, `"previousKey": 6`) {
+	if output := i.preflight(oldKey).succeeded(); !strings.Contains(output, `"previousKey": 6`) {
 		t.Fatalf("the preflight did not find the stored secrets: %s", output)
 	}
 	command := i.pod("6.0.0", "rotate", newKey, oldKey)
