@@ -274,9 +274,11 @@ type MaintenancePageSpec struct {
 	// body is a complete HTML document that replaces the page. It is served unchanged.
 	// +optional
 	Body *string `json:"body,omitempty"`
-	// image is the image that serves the page on the web server's port. Defaults to nginx:alpine. It gets title,
-	// message and body, if set, in the environment variables SUPERSET_OPERATOR__MAINTENANCE_TITLE, _MESSAGE and _BODY,
-	// and no files.
+	// image is the image that serves the page on the web server's port. Defaults to nginx:alpine. An image without a
+	// repository, or named nginx, such as registry.example.org/mirror/nginx, serves the page of the operator. Any other
+	// image serves its own page, and so does one for which podTemplate.container sets command or args, or mounts files
+	// in /etc/nginx. Such an image gets title, message and body, if set, in the environment variables
+	// SUPERSET_OPERATOR__MAINTENANCE_TITLE, _MESSAGE and _BODY, and no files.
 	// +optional
 	Image *ContainerImageSpec `json:"image,omitempty"`
 	// replicas is the number of pods. With 0 there is no page.

@@ -1,5 +1,5 @@
 // Package maintenance renders the page that users see while the components are drained: a Deployment and, unless the
-// user provides an image, the ConfigMap with the files that it serves.
+// user's image serves a page of its own, the ConfigMap with the files that it serves.
 //
 // The page replaces the web server: it listens on the web server's port, and the web
 // server's Service selects its pods once one is ready. Its path / answers

@@ -1,6 +1,10 @@
 package resolve
 
 import (
+	"path"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -8,10 +12,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// The default image of the page, also for each part of the image that the user omits.
+// The default image of the page, also for each part of the image that the user omits, and the directory from which it
+// reads its configuration.
 const (
 	pageRepository = "nginx"
 	pageTag        = "alpine"
+	pageConfig     = "/etc/nginx"
 )
 
 // Page is the maintenance page with all precedence resolved.
@@ -24,7 +30,7 @@ type Page struct {
 	Port int32
 	// IPv6 reports whether the page listens on IPv6 too.
 	IPv6 bool
-	// Custom reports whether the user's image serves the page; such a page gets no files from the operator.
+	// Custom reports whether the user's image serves a page of its own; such a page gets no files from the operator.
 	Custom bool
 	// Title, Message and Body are nil if the user sets none.
 	Title, Message, Body *string
@@ -52,7 +58,7 @@ func MaintenancePage(sup *v1alpha1.Superset) *Page {
 		Deployment: deploymentTemplate(nil, settings.DeploymentTemplate),
 		Replicas:   or(settings.Replicas, 1),
 		Port:       webPort(&sup.Spec),
-		Custom:     settings.Image != nil,
+		Custom:     settings.Image != nil && (!isNginx(settings.Image) || configuresServer(settings.PodTemplate)),
 		Title:      settings.Title, Message: settings.Message, Body: settings.Body,
 	}
 	if image.PullPolicy != "" {
@@ -96,6 +102,21 @@ func pageImage(image *v1alpha1.ContainerImageSpec) string {
 		tag = pageTag
 	}
 	return repository + ":" + tag
+}
+
+// isNginx reports whether an image is the default one, for example in a mirror: a repository with another name may contain
+// any server.
+func isNginx(image *v1alpha1.ContainerImageSpec) bool {
+	repository, _, _ := strings.Cut(image.Repository, "@")
+	return repository == "" || path.Base(repository) == pageRepository
+}
+
+// configuresServer reports whether the user's template runs nginx with other arguments or files.
+func configuresServer(template *v1alpha1.PodTemplate) bool {
+	c := orZero(orZero(template).Container)
+	return len(c.Command)+len(c.Args) > 0 || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return strings.HasPrefix(path.Clean(m.MountPath)+"/", pageConfig+"/")
+	})
 }
 
 func secretName(s corev1.LocalObjectReference) string { return s.Name }
