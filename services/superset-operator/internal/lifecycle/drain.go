@@ -80,8 +80,8 @@ func (d *decider) mayRemove(step *Step, draining bool) bool {
 	default:
 		d.out.Page = true
 		message := "Waiting for the maintenance page."
-		if page.StartFailure != "" {
-			message = "Waiting for the maintenance page: " + sentence(page.StartFailure)
+		if page.Failure != "" {
+			message = "Waiting for the maintenance page: " + sentence(page.Failure)
 		}
 		d.setConditions(step, v1alpha1.ReasonDraining, message)
 		return false

@@ -161,8 +161,8 @@ func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-func TestMaintenancePageStartFailureIsReported(t *testing.T) {
-	d := lifecycle.Decide(change("1.0.0", "2.0.0", page(lifecycle.Page{StartFailure: "ImagePullBackOff"})))
+func TestMaintenancePageFailureIsReported(t *testing.T) {
+	d := lifecycle.Decide(change("1.0.0", "2.0.0", page(lifecycle.Page{Failure: "ImagePullBackOff"})))
 	if want := "Waiting for the maintenance page: ImagePullBackOff."; d.Condition.Message != want || d.Drain {
 		t.Errorf("got %q, drain %v", d.Condition.Message, d.Drain)
 	}

@@ -98,8 +98,8 @@ type Page struct {
 	Ready bool
 	// Routed reports whether the web server's Service selects the page.
 	Routed bool
-	// StartFailure is the reason why the pods of the page do not start; empty if unknown.
-	StartFailure string
+	// Failure is the reason why no pod of the page is ready; empty if unknown.
+	Failure string
 }
 
 // Step is one desired task.

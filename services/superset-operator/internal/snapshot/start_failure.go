@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,18 @@ func StartFailure(pods []corev1.Pod) string {
 		if text := podStartFailure(&pods[i]); text != "" {
 			return redact.Line(text, maxReason)
 		}
+	}
+	return ""
+}
+
+// NotReadyFailure returns the reason why one of the pods cannot start or become ready, for example a crash or a probe that
+// fails; empty if it is unknown.
+func NotReadyFailure(pods []corev1.Pod, now time.Time) string {
+	if text := StartFailure(pods); text != "" {
+		return text
+	}
+	for _, f := range workload.Failures(pods, now) {
+		return redact.Line(f.Message, maxReason)
 	}
 	return ""
 }

@@ -35,6 +35,7 @@ func (r *Reconciler) decide(_ context.Context, s *reconcileState) (steps.Result,
 }
 
 func (r *Reconciler) lifecycleInput(s *reconcileState) lifecycle.Input {
+	now := r.Clock.Now()
 	in := lifecycle.Input{
 		Name:       s.sup.Name,
 		Jobs:       observe.Jobs(s.snapshot),
@@ -48,8 +49,8 @@ func (r *Reconciler) lifecycleInput(s *reconcileState) lifecycle.Input {
 		Gate:       gate(s.sup),
 		Schedule:   s.schedule,
 		Workloads:  workloads(s),
-		Page:       pageState(s),
-		Now:        r.Clock.Now(),
+		Page:       pageState(s, now),
+		Now:        now,
 	}
 	for i := range s.desired.Tasks {
 		t := &s.desired.Tasks[i]

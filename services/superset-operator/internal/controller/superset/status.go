@@ -3,8 +3,10 @@ package superset
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -129,6 +131,7 @@ func (r *Reconciler) report(ctx context.Context, s *reconcileState, failure erro
 	after, err := r.Reporter.Report(ctx, s.sup, o)
 	if s.snapshot != nil {
 		after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(s.snapshot.Pods)))
+		after = steps.MinRequeue(after, workload.UntilProbesDue(now, slices.Values([][]corev1.Pod{s.snapshot.PagePods})))
 	}
 	return after, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +23,7 @@ import (
 
 // routeTraffic updates only the Service of the web server, while the other objects of the components must not change.
 func (r *Reconciler) routeTraffic(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if pageState(s).Routed == s.routedToPage() {
+	if s.selectsPage() == s.routedToPage() {
 		return steps.Result{}, nil
 	}
 	web := find(s.desired.Components, component.WebServerName)
@@ -64,7 +65,7 @@ func (r *Reconciler) applyPage(ctx context.Context, s *reconcileState) (steps.Re
 
 // removePage deletes the maintenance page once the Service no longer selects it.
 func (r *Reconciler) removePage(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if s.decision.Page || pageState(s).Routed {
+	if s.decision.Page || s.selectsPage() {
 		return steps.Result{}, nil
 	}
 	if err := r.applier.Delete(ctx, s.snapshot.Page); err != nil {
@@ -74,18 +75,21 @@ func (r *Reconciler) removePage(ctx context.Context, s *reconcileState) (steps.R
 }
 
 // pageState returns the state of the maintenance page.
-func pageState(s *reconcileState) lifecycle.Page {
-	out := lifecycle.Page{Configured: s.desired.Page != nil}
+func pageState(s *reconcileState, now time.Time) lifecycle.Page {
+	out := lifecycle.Page{Configured: s.desired.Page != nil, Routed: s.selectsPage()}
 	if d := s.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
 		out.Ready = snapshot.IsReady(d)
 		if !out.Ready {
-			out.StartFailure = cmp.Or(snapshot.StartFailure(s.snapshot.PagePods), snapshot.CreateFailure(d))
+			out.Failure = cmp.Or(snapshot.NotReadyFailure(s.snapshot.PagePods, now), snapshot.CreateFailure(d))
 		}
 	}
-	if service := s.snapshot.Services[component.WebServerName]; service != nil {
-		out.Routed = service.Spec.Selector[v1alpha1.LabelComponent] == names.MaintenancePage
-	}
 	return out
+}
+
+// selectsPage reports whether the web server's Service selects the maintenance page.
+func (s *reconcileState) selectsPage() bool {
+	service := s.snapshot.Services[component.WebServerName]
+	return service != nil && service.Spec.Selector[v1alpha1.LabelComponent] == names.MaintenancePage
 }
 
 // drain deletes the workloads of all components, including those that the spec no longer enables. The Service of the
