@@ -25,7 +25,8 @@ type LifecycleSpec struct {
 	// image overrides parts of spec.image for the tasks migrate, rotate and init.
 	// +optional
 	Image *ImageOverrideSpec `json:"image,omitempty"`
-	// podTemplate overrides spec.podTemplate for the pods of the tasks migrate, rotate and init.
+	// podTemplate overrides spec.podTemplate for the pods of the tasks preflight, migrate, rotate and init. Its
+	// container.command and container.args have no effect: set the command of each task.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
 	// podRetention defines which finished Jobs are kept.
@@ -136,7 +137,8 @@ type CloneTaskSpec struct {
 	// type of the source.
 	// +optional
 	Image *ContainerImageSpec `json:"image,omitempty"`
-	// podTemplate overrides spec.podTemplate for the pod of the task. lifecycle.podTemplate does not apply.
+	// podTemplate overrides spec.podTemplate for the pod of the task. lifecycle.podTemplate does not apply. Its
+	// container.command and container.args have no effect: set command.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
 	// podRetention defines which finished Jobs of this task are kept. It overrides lifecycle.podRetention.

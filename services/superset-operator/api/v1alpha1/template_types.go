@@ -119,10 +119,10 @@ type ContainerTemplate struct {
 	// +optional
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
 	// command replaces the command of the component; the bootstrap script is then not sourced. It is only read from
-	// the component or the task itself, not from the top level.
+	// the component itself, not from the top level. It has no effect in tasks: set lifecycle.<task>.command instead.
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// args are the arguments of the command. They are only read from the component itself.
+	// args are the arguments of the command. They are only read from the component itself. They have no effect in tasks.
 	// +optional
 	Args []string `json:"args,omitempty"`
 	// livenessProbe replaces the liveness probe of the component.

@@ -176,3 +176,45 @@ func taskImage(sup *v1alpha1.Superset) string {
 }
 
 func enabled(flag *bool) bool { return flag != nil && *flag }
+
+// IgnoredFields lists the fields that have no effect in tasks that have run, in the format of [Validate]: rejecting them would
+// block the reconciles of a Superset that works without them. For tasks that have not run, they are violations.
+func IgnoredFields(sup *v1alpha1.Superset) []string {
+	ignored, _ := ignoredFields(sup)
+	return ignored
+}
+
+// ignoredFields returns the commands and arguments in pod templates of tasks, whose own command has another field. They are
+// rejected for a task that has not run: its default command would run instead, and that of a clone drops a database.
+func ignoredFields(sup *v1alpha1.Superset) (ignored, rejected violations) {
+	if enabled(orZero(sup.Spec.Lifecycle).Disabled) {
+		return nil, nil
+	}
+	list := tasks(sup)
+	for i := range list {
+		t, path, out := &list[i], "spec.lifecycle.podTemplate.container", &rejected
+		if t.Kind.Type == Preflight.Type {
+			continue // has no command of its own
+		}
+		if t.Clone != nil {
+			path = "spec.lifecycle.clone.podTemplate.container"
+		}
+		if hasRun(sup.Status.Lifecycle, t.Kind) {
+			out = &ignored
+		}
+		if len(t.Pod.Container.Command) > 0 && len(t.Command) == 0 {
+			out.add(path+".command", "has no effect on task %[1]s: set spec.lifecycle.%[1]s.command instead", t.Slug)
+		}
+		if len(t.Pod.Container.Args) > 0 {
+			out.add(path+".args", "have no effect on task %[1]s: add them to spec.lifecycle.%[1]s.command instead", t.Slug)
+		}
+	}
+	return ignored, rejected
+}
+
+// hasRun reports whether a task has started at least once, possibly by an earlier operator.
+func hasRun(status *v1alpha1.LifecycleStatus, kind TaskKind) bool {
+	s := orZero(status)
+	entry := orZero(*kind.StatusRef(&s))
+	return entry.StartedAt != nil || entry.State == v1alpha1.TaskComplete || s.CompletedInputs[kind.Type] != "" || s.LastCompletedChecksums[kind.Type] != ""
+}

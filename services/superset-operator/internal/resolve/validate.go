@@ -28,6 +28,8 @@ func Validate(sup *v1alpha1.Superset) []string {
 	p.environment("spec.lifecycle.podTemplate.container.env", true, sup.Spec.Metastore != nil, &tasks)
 	p.metastore(sup.Spec.Metastore)
 	p.clone(&sup.Spec)
+	_, rejected := ignoredFields(sup)
+	p = append(p, rejected...)
 	p.valkey(sup.Spec.Valkey)
 	if n := sup.Spec.Networking; n != nil && n.Ingress != nil && n.Ingress.Host == "" && len(n.Ingress.Hosts) == 0 {
 		p.add("spec.networking.ingress", "has no host, so it would have no rule: set host or hosts")
@@ -38,6 +40,11 @@ func Validate(sup *v1alpha1.Superset) []string {
 // InvalidSpecMessage returns the message of a status or condition for a spec with violations.
 func InvalidSpecMessage(violations []string) string {
 	return "The spec is invalid: " + strings.Join(violations, "; ") + ". Reconciliation is blocked until the spec is fixed."
+}
+
+// IgnoredFieldsMessage returns the sentence that a condition adds for fields without effect.
+func IgnoredFieldsMessage(fields []string) string {
+	return "The spec has fields without effect: " + strings.Join(fields, "; ") + "."
 }
 
 type violations []string

@@ -156,7 +156,11 @@ func conditions(in Input) []metav1.Condition {
 			Reason: v1alpha1.ReasonInvalidSpec, Message: resolve.InvalidSpecMessage(in.Violations),
 		})
 	case in.Decision != nil:
-		set(in.Decision.Condition)
+		complete := in.Decision.Condition
+		if ignored := resolve.IgnoredFields(in.Superset); len(ignored) > 0 {
+			complete.Message += " " + resolve.IgnoredFieldsMessage(ignored)
+		}
+		set(complete)
 		if in.Decision.Schedule != nil {
 			set(*in.Decision.Schedule)
 		}

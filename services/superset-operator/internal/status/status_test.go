@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -217,5 +218,24 @@ func TestForeignConditionsAreNotWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"Suspended": true, "LifecycleComplete": false}, times); diff != "" {
 		t.Errorf("conditions with an unchanged time (-want +got):\n%s", diff)
+	}
+}
+
+// TestIgnoredFieldsAreReported checks that the condition of a Superset that runs names a field that its tasks do not read.
+func TestIgnoredFieldsAreReported(t *testing.T) {
+	sup := superset(func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{
+			PodTemplate: &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Command: []string{"mine"}}},
+			Init:        &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: new(true)}},
+		}
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Migrate: &v1alpha1.TaskRefStatus{State: v1alpha1.TaskComplete}}
+	})
+	complete := decision(true, false, false, v1alpha1.LifecycleComplete)
+	complete.Condition.Message = "All lifecycle tasks are complete."
+	got := meta.FindStatusCondition(compute(t, sup, snapshotOf(deployment(2, 2)), complete).Conditions, v1alpha1.ConditionLifecycleComplete)
+	want := "All lifecycle tasks are complete. The spec has fields without effect: spec.lifecycle.podTemplate.container.command: " +
+		"has no effect on task migrate: set spec.lifecycle.migrate.command instead."
+	if got == nil || got.Status != metav1.ConditionTrue || got.Message != want {
+		t.Errorf("got %+v, want %q", got, want)
 	}
 }
