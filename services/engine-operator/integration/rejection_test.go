@@ -113,27 +113,29 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 	service := func() *corev1.Service {
 		return &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "a-service", Labels: names.EngineLabels("a")},
-			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: names.GenerationLabels("a", 0)},
 		}
 	}
 	foreign := service()
 	s.create(foreign)
 	e := engineOf("a", 1)
+	e.Spec.Template = unschedulable("example.com/engine:1.0")
 	s.create(e)
-	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
-		for _, c := range e.Status.Conditions {
-			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not controlled by the owner") &&
-				strings.Contains(c.Message, "Delete or rename the conflicting object.") {
-				return nil
-			}
+	appears(s, &appsv1.StatefulSet{}, "a-g0")
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	c := waitReason(t, s, e, v1alpha1.ReasonApplyRefused)
+	for _, want := range []string{"a-service", "is not controlled by the owner", "Delete or rename the conflicting object."} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the condition has message %q, want %q in it", c.Message, want)
 		}
-		return fmt.Errorf("conditions %v", e.Status.Conditions)
-	})
-	if got := fetch(s, foreign).Spec.Selector; got != nil {
-		t.Errorf("the foreign Service selects %v", got)
+	}
+	s.checkChildren(e, "a-g0", "a-g0-config", "a-g0-hl", "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	if diff := cmp.Diff(service().Spec.Selector, fetch(s, foreign).Spec.Selector); diff != "" {
+		t.Errorf("the selector of the foreign Service was changed (-before +after):\n%s", diff)
 	}
 	s.remove(foreign)
-	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	s.checkChildren(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 
 	s.stopAndWait()
 	s.remove(service())

@@ -14,7 +14,8 @@ const (
 	RouteService
 	// ConfirmUnrouted writes nothing: it reads the cluster Service from the API server, and ends
 	// the reconcile if the Service selects the generation that is about to be deleted. The
-	// informer cache may be older than our own writes.
+	// informer cache may be older than our own writes. A Service of another owner only
+	// prevents the deletion.
 	ConfirmUnrouted
 	DeleteStatefulSet
 	DeleteHeadless

@@ -200,17 +200,22 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	return fmt.Errorf("unknown operation %d", w.Op)
 }
 
-// confirmUnrouted checks with the API server that no traffic is routed to a generation before its deletion.
+// confirmUnrouted checks with the API server that no traffic is routed to a generation before its deletion. A Service of
+// another owner that selects the generation keeps it: only a user can change that, and a new decision would be the same.
 func (r *Reconciler) confirmUnrouted(ctx context.Context, s *reconcileState, n int64) error {
 	live := &corev1.Service{}
 	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: names.Cluster(s.engine.Name)}, live)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
 		return fmt.Errorf("confirm the route of engine %q: %w", s.engine.Name, err)
+	case (observe.Children{Cluster: live}).Route() != n:
+		return nil
+	case !metav1.IsControlledBy(live, s.engine):
+		return fmt.Errorf("confirm the route of engine %q: service %q selects generation %d: %w", s.engine.Name, live.Name, n, apply.ErrNotOwned)
 	}
-	if err == nil && (observe.Children{Cluster: live}).Route() == n {
-		return errStale
-	}
-	return nil
+	return errStale
 }
 
 // route makes the cluster Service select a generation. A terminating one, which a finalizer may hold for long, still
