@@ -167,6 +167,44 @@ func TestDefect11OmittedFieldsAreReported(t *testing.T) {
 	}
 }
 
+// Kubernetes rejects pods in which two containers have the same name. Of valid templates, a pair is rejected only for that.
+func TestContainerNamesAreUniqueInRenderedPods(t *testing.T) {
+	var layers []corev1.PodTemplateSpec
+	for _, name := range []string{"log", "engine", "engine-web"} {
+		for list := range 4 {
+			var t corev1.PodTemplateSpec
+			if list&1 != 0 {
+				t.Spec.Containers = []corev1.Container{{Name: name}}
+			}
+			if list&2 != 0 {
+				t.Spec.InitContainers = []corev1.Container{{Name: name}}
+			}
+			layers = append(layers, t)
+		}
+	}
+	for _, upper := range layers {
+		for _, lower := range layers {
+			e, class := engineWith(&upper), &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: lower}}
+			if len(validation.EngineTemplate(e, nil))+len(validation.Class(class)) > 0 {
+				continue
+			}
+			pods, err := engineOf(e, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			unique := true
+			for _, c := range slices.Concat(pods.Spec.Containers, pods.Spec.InitContainers) {
+				unique = unique && !seen[c.Name]
+				seen[c.Name] = true
+			}
+			if errs := validation.EngineAll(e, class, nil, validation.Bounds{}); unique != (len(errs) == 0) {
+				t.Errorf("engine %v over class %v: %v, unique names %t", upper.Spec, lower.Spec, errs, unique)
+			}
+		}
+	}
+}
+
 // Bounds apply to the effective resources of the engine container, for any layers.
 func TestBoundsCheckRenderedResources(t *testing.T) {
 	list := func(cpu string) corev1.ResourceList {

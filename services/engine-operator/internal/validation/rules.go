@@ -134,6 +134,7 @@ const (
 	isNameTaken  = "the operator creates a container of this name"
 	isPrimary    = "the name of the main container must not be an init container's"
 	isDuplicate  = "the name must be unique in the template"
+	isClassName  = "the name must be unique, but another container has it"
 	isVolume     = "the operator creates a volume of this name"
 	isMountPath  = "the operator mounts its own volume at this path"
 	isProtected  = "the Secret is managed by the operator or used by the instance and must not be exposed"

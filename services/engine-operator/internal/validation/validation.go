@@ -10,9 +10,14 @@
 package validation
 
 import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
 var templatePath = field.NewPath("spec", "template")
@@ -20,10 +25,11 @@ var templatePath = field.NewPath("spec", "template")
 // EngineAll runs all checks of an engine, for the admission webhook; the controller runs them one by one, since
 // each has its own reason. class and instance may be nil when the engine
 // refers to none, or when they do not exist. The class's own template is not checked
-// again ([Class]), except for Secrets of the engine's instance.
+// again ([Class]), except for Secrets of the engine's instance and for names of the engine's containers.
 func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {
 	out := EngineTemplate(e, instance)
 	out = append(out, EngineInherited(class, instance)...)
+	out = append(out, EngineMerged(e, class)...)
 	out = append(out, EngineBounds(e, class, bounds)...)
 	return append(out, EngineUnsupported(e, class)...)
 }
@@ -50,6 +56,36 @@ func EngineInherited(class *v1alpha1.FireboltEngineClass, instance *v1alpha1.Fir
 			e.Detail += inherited(class)
 			out = append(out, e)
 		}
+	}
+	return out
+}
+
+// EngineMerged rejects container names that the engine and its class use in different lists: each template is valid, but
+// Kubernetes rejects the merged one. class may be nil.
+func EngineMerged(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
+	if class == nil || e.Spec.Template == nil {
+		return nil
+	}
+	spec := templatePath.Child("spec")
+	own := &e.Spec.Template.Spec
+	known := map[string]bool{}
+	for _, layer := range []*corev1.PodSpec{own, &class.Spec.Template.Spec} { // reported on the layer itself
+		for _, e := range engineRules.containerNames(spec, layer) {
+			known[e.Field] = true
+		}
+	}
+	merged := resolve.Templates(&class.Spec.Template, e.Spec.Template)
+	var out field.ErrorList
+	for _, e := range engineRules.containerNames(spec, &merged.Spec) {
+		if known[e.Field] {
+			continue
+		}
+		list := "initContainers"
+		if slices.ContainsFunc(own.Containers, func(c corev1.Container) bool { return c.Name == e.BadValue }) {
+			list = "containers"
+		}
+		e.Field, e.Detail = spec.Child(list).Key(fmt.Sprint(e.BadValue)).String(), isClassName+inherited(class)
+		out = append(out, e)
 	}
 	return out
 }

@@ -169,6 +169,32 @@ func TestClassTemplateRejectsInstanceSecret(t *testing.T) {
 	}
 }
 
+// Two lists of one pod cannot have the same name. A conflict within one layer is reported on that layer only.
+func TestEngineAndClassUseContainerNamesOnce(t *testing.T) {
+	conflict := func(list string) string {
+		return "spec.template.spec." + list + `[log]: the name must be unique, but another container has it (inherited from FireboltEngineClass "big").`
+	}
+	for name, tc := range map[string]struct{ class, engine, want string }{
+		"the same list":              {`{containers: [{name: log}], initContainers: [{name: wait}]}`, `{containers: [{name: log}], initContainers: [{name: wait}]}`, ""},
+		"an init container":          {`{containers: [{name: log}]}`, `{initContainers: [{name: wait}, {name: log}]}`, conflict("initContainers")},
+		"a container":                {`{initContainers: [{name: log}]}`, `{containers: [{name: engine}, {name: log}]}`, conflict("containers")},
+		"both in the class":          {`{containers: [{name: log}], initContainers: [{name: log}]}`, `{containers: [{name: log}]}`, ""},
+		"both in the engine":         {`{containers: [{name: log}]}`, `{containers: [{name: log}], initContainers: [{name: log}]}`, ""},
+		"the main container":         {`{containers: [{name: engine}]}`, `{initContainers: [{name: engine}]}`, ""},
+		"the class's init container": {`{initContainers: [{name: engine}]}`, `{containers: [{name: engine}]}`, ""},
+		"a reserved name":            {`{containers: [{name: engine-web}]}`, `{initContainers: [{name: engine-web}]}`, ""},
+		"a class without containers": {`{}`, `{containers: [{name: log}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := classWith(t, "spec: "+tc.class)
+			e := &v1alpha1.FireboltEngine{Spec: v1alpha1.FireboltEngineSpec{Template: read[corev1.PodTemplateSpec](t, "spec: "+tc.engine)}}
+			if got := Message(EngineMerged(e, class)); got != tc.want {
+				t.Errorf("message %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAutoStopIsUnsupported(t *testing.T) {
 	on, off := &v1alpha1.AutoStopSpec{Enabled: true}, &v1alpha1.AutoStopSpec{}
 	cases := map[string]struct {

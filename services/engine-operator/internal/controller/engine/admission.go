@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
@@ -15,7 +16,8 @@ import (
 // Accepted fields without effect produce a warning.
 func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, error) {
 	s.unsupported = validation.Message(validation.EngineUnsupported(s.engine, s.class))
-	s.rejected = validation.Message(append(validation.EngineTemplate(s.engine, s.instance), validation.EngineInherited(s.class, s.instance)...))
+	s.rejected = validation.Message(slices.Concat(validation.EngineTemplate(s.engine, s.instance),
+		validation.EngineInherited(s.class, s.instance), validation.EngineMerged(s.engine, s.class)))
 	s.bounds = validation.Message(validation.EngineBounds(s.engine, s.class, r.Bounds))
 	s.ignored = validation.Message(validation.EngineIgnored(s.engine, s.class))
 	if s.class != nil {
