@@ -73,8 +73,9 @@ func (s *reconcileState) checkedInstance() bool {
 	return read && engine.ChecksInstance(s.engine.Status.Phase) && !status.Intent(s.engine).Paused
 }
 
-// ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
-// operator release, requires a change. Only spec and command set the number of replicas.
+// ownSpecChanged reports whether the engine's own spec or command changed, and not only its class or the operator's
+// release. Only spec and command set the number of replicas. An edit of a field that renders nothing counts too: no
+// status records from which spec a generation was rendered.
 func (s *reconcileState) ownSpecChanged() bool {
 	g, ok := s.snapshot.Generations[s.plan.Next.Current]
 	return s.engine.Generation != s.engine.Status.ObservedGeneration ||
