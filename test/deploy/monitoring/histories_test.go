@@ -178,8 +178,9 @@ var histories = map[string]history{
 		gaps:   []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaEngineDrainCheckFailing": {
-		series: []string{`firebolt_engine_drain_check_errors_total{namespace="team-a",name="main",instance="i"} 0x5 0+6x30`, `firebolt_engine_drain_check_errors_total{namespace="team-a",name="once",instance="i"} 0x5 1x30`},
-		gaps:   []time.Duration{6 * m}, fires: 16 * m, labels: `name="main", namespace="team-a"`,
+		// The checks of the one engine fail, except two; of the other one, a check each five minutes, and every second one fails.
+		series: []string{`firebolt_engine_drain_check_failing{namespace="team-a",name="main",instance="i"} 0 0 1 1 1 0 1 1 1 0 1x20`, `firebolt_engine_drain_check_failing{namespace="team-a",name="twice",instance="i"} 0 1x4 0x4 1x4 0x30`},
+		gaps:   []time.Duration{11 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaEngineQueriesCutOff": {
 		series: []string{`firebolt_engine_drains_total{outcome="expired"} 0x5 1x30`, `firebolt_engine_drains_total{outcome="drained"} 0+1x35`},

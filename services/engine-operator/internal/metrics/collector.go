@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,6 +64,7 @@ var (
 	engineReplicas    = engineDesc("spec_replicas", "Desired nodes.")
 	engineActive      = engineDesc("active_generation", "Generation that serves, -1 before the first.")
 	engineDraining    = engineDesc("draining_generation", "Generation that is drained, -1 for none.")
+	engineDrainFails  = engineDesc("drain_check_failing", "1 while the draining generation cannot report its running queries.")
 	enginePodsReady   = engineDesc("pods_ready", "Pods of the serving generation that are ready.")
 	enginePodsTotal   = engineDesc("pods_total", "Pods of the serving generation.")
 	engineReconciled  = engineDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
@@ -132,7 +134,7 @@ func (p *reconcileTimes) last(namespace, name string) (time.Time, bool) {
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		enginePhase, engineCondition, engineReplicas, engineActive, engineDraining, enginePodsReady, enginePodsTotal,
+		enginePhase, engineCondition, engineReplicas, engineActive, engineDraining, engineDrainFails, enginePodsReady, enginePodsTotal,
 		engineReconciled, rolloutsThrottled, instancePhase, instanceCondition, instanceInfo, instanceReconciled,
 	} {
 		out <- d
@@ -178,6 +180,8 @@ func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Met
 	gauge(engineReplicas, float64(e.Spec.Replicas))
 	gauge(engineActive, float64(active))
 	gauge(engineDraining, float64(draining))
+	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
+	gauge(engineDrainFails, boolValue(ready != nil && ready.Reason == v1alpha1.ReasonDrainCheckFailing))
 	gauge(enginePodsReady, float64(st.ReadyReplicas))
 	gauge(enginePodsTotal, float64(st.Replicas))
 	if at, ok := c.engines.last(e.Namespace, e.Name); ok {

@@ -17,7 +17,7 @@ func drainingEngine() *v1alpha1.FireboltEngine {
 	return engine(v1alpha1.FireboltEngineStatus{
 		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: new(int64(6)), Replicas: 3, ReadyReplicas: 1,
 		Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDrainCheckFailing},
 			{Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue},
 			{Type: "Available", Status: metav1.ConditionTrue},
@@ -69,6 +69,7 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 		"firebolt_engine_spec_replicas":                     2,
 		"firebolt_engine_active_generation":                 7,
 		"firebolt_engine_draining_generation":               6,
+		"firebolt_engine_drain_check_failing":               1,
 		"firebolt_engine_pods_ready":                        1,
 		"firebolt_engine_pods_total":                        3,
 		"firebolt_engine_last_reconciled_timestamp_seconds": float64(baseTime.Unix()),
@@ -86,5 +87,8 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	s.collector.engines.forget(key)
 	delete(want, "firebolt_engine_rollouts_held")
 	delete(want, "firebolt_engine_last_reconciled_timestamp_seconds")
+	expect(want)
+	engines[0].Status.Conditions[0].Reason = v1alpha1.ReasonRolling // the next check succeeded
+	delete(want, "firebolt_engine_drain_check_failing")
 	expect(want)
 }
