@@ -153,14 +153,24 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	if engines, err := list.Engines(ctx); err == nil {
 		for i := range engines {
-			c.engine(&engines[i], out)
+			if !isForgotten(&engines[i], v1alpha1.EngineFinalizer) {
+				c.engine(&engines[i], out)
+			}
 		}
 	}
 	if instances, err := list.Instances(ctx); err == nil {
 		for i := range instances {
-			c.instance(&instances[i], out)
+			if !isForgotten(&instances[i], v1alpha1.InstanceFinalizer) {
+				c.instance(&instances[i], out)
+			}
 		}
 	}
+}
+
+// isForgotten reports whether the object is terminating without the operator's finalizer. The operator has then completed its
+// part of the deletion and no longer reconciles the object, however long others hold it.
+func isForgotten(o metav1.Object, finalizer string) bool {
+	return o.GetDeletionTimestamp() != nil && !slices.Contains(o.GetFinalizers(), finalizer)
 }
 
 func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Metric) {

@@ -92,3 +92,31 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	delete(want, "firebolt_engine_drain_check_failing")
 	expect(want)
 }
+
+// An object that only others hold has no series: no reconcile would renew them, and alerts would fire.
+func TestGaugesOmitForgottenObjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deleted    *metav1.Time
+		finalizers []string
+		want       bool
+	}{
+		"new":                           {nil, nil, true},
+		"existing":                      {nil, []string{v1alpha1.EngineFinalizer, v1alpha1.InstanceFinalizer}, true},
+		"terminating":                   {&metav1.Time{Time: second(0)}, []string{"example.com/hold", v1alpha1.EngineFinalizer, v1alpha1.InstanceFinalizer}, true},
+		"held by another owner":         {&metav1.Time{Time: second(0)}, []string{"example.com/hold"}, false},
+		"deleted in the foreground":     {&metav1.Time{Time: second(0)}, []string{metav1.FinalizerDeleteDependents}, false},
+		"with the finalizer of classes": {&metav1.Time{Time: second(0)}, []string{v1alpha1.ClassFinalizer}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, i := drainingEngine(), readyInstance()
+			e.DeletionTimestamp, e.Finalizers = tc.deleted, tc.finalizers
+			i.DeletionTimestamp, i.Finalizers = tc.deleted, tc.finalizers
+			s, _ := registered(t, lists([]v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{i}))
+			for _, metric := range []string{"firebolt_engine_spec_replicas", "firebolt_instance_info"} {
+				if got := testutil.CollectAndCount(s.collector, metric) > 0; got != tc.want {
+					t.Errorf("%s is served: %t, want %t", metric, got, tc.want)
+				}
+			}
+		})
+	}
+}
