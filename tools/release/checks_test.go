@@ -57,8 +57,11 @@ func TestPendingOmitsPassedChecks(t *testing.T) {
 	c.git("mv", "libs/contract/a.go", "libs/contract/b.go")
 	want("another name", "unit-contract unit-bus all")
 	c.git("reset", "--quiet", "--hard")
+	c.write("libs/contract/CHANGELOG.md", "# Changelog\n")
+	c.write("docs/CHANGELOG.md", "# Changelog\n")
+	want("changelogs", "unit-contract unit-bus all")
 	c.write("docs/a/page.md", "# Page\n")
-	want("a page", "unit-bus all page file")
+	want("a page", "unit-contract unit-bus all page file")
 	c.write("hack/test.sh", "exit 0\n")
 	want("a shared script", "unit-contract unit-bus all page file")
 }

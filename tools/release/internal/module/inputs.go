@@ -23,7 +23,8 @@ type Inputs struct {
 // requirements and reads of modules in it. A name with an extension is a file.
 //
 // Tests of other modules are not inputs: Go compiles them only for their own module. A suite that reads such a file names it,
-// since a directory includes no file that ends in _test.go.
+// since a directory includes no file that ends in _test.go. A changelog is an input of its own module only, although most
+// changes have a line there.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
 	in := Inputs{modules: modules, of: names, requiredModules: map[string]bool{}}
 	for _, name := range names {
@@ -61,7 +62,7 @@ func (in Inputs) Reason(file string) string {
 		return "changed: " + file
 	case slices.ContainsFunc(in.of, in.builtWith(file)):
 		return "built with " + file
-	case owned && in.requiredModules[owner.Path] && !isTest(file):
+	case owned && in.requiredModules[owner.Path] && !isTest(file) && !isChangelog(file):
 		return "requires " + owner.Path
 	case slices.ContainsFunc(in.reads, covers(file)):
 		return "reads " + file
@@ -82,8 +83,11 @@ func (in Inputs) Contains(file string) bool { return in.Reason(file) != "" }
 
 func covers(file string) func(string) bool {
 	return func(pattern string) bool {
-		return pattern == "*" || pattern == file || strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern) && !isTest(file)
+		return pattern == "*" || pattern == file ||
+			strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern) && !isTest(file) && !isChangelog(file)
 	}
 }
 
 func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }
+
+func isChangelog(file string) bool { return path.Base(file) == "CHANGELOG.md" }
