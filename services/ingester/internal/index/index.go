@@ -2,6 +2,7 @@ package index
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -92,9 +93,16 @@ func convert(c *registry.Column, field protoreflect.FieldDescriptor, v any) (any
 		if v == nil {
 			return nil, nil // NULL
 		}
-		out, err = wire.Time(v)
+		out, err = timeValue(v)
 	}
 	return out, wire.Within(path(c), err)
+}
+
+// timeValue truncates a time to the precision of its column. The driver would store fractions of the first microsecond as
+// the year 1, and the zero time as '0000-00-00', but it reads both as the zero time.
+func timeValue(v any) (time.Time, error) {
+	t, err := wire.Time(v)
+	return t.Truncate(time.Microsecond), err
 }
 
 func textValue(c *registry.Column, v any) (any, error) {

@@ -140,16 +140,13 @@ func boolValue(v any) (any, string) {
 	return nil, "got " + show(v) + ", want true or false"
 }
 
-// Range of years of a DATETIME.
-const firstYear, lastYear = 1000, 9999
-
 func timeValue(v any) (any, string) {
 	t, ok := instant(v)
 	if !ok {
 		return nil, "got " + show(v) + ", want a time like 2026-11-21T04:42:00Z"
 	}
 	t = t.UTC().Truncate(time.Microsecond)
-	if t.Year() < firstYear || t.Year() > lastYear {
+	if t.Year() < wire.FirstYear || t.Year() > wire.LastYear {
 		return nil, "time " + t.Format(time.RFC3339) + " is out of range"
 	}
 	return t, ""

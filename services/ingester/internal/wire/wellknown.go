@@ -24,6 +24,10 @@ func init() {
 	}
 }
 
+// FirstYear and LastYear bound the times that are stored, as those of google.protobuf.Timestamp. MySQL and MariaDB
+// document DATETIME from the year 1000 on, but store and compare earlier ones too.
+const FirstYear, LastYear = 1, 9999
+
 // Time reads a point in time from RFC 3339 text.
 func Time(v any) (time.Time, error) {
 	s, ok := v.(string)
@@ -34,8 +38,8 @@ func Time(v any) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, Invalid("got %q, want a time like 2006-01-02T15:04:05Z", s)
 	}
-	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
-		return time.Time{}, Invalid("year of %q is not within 1 to 9999", s)
+	if t = t.UTC(); t.Year() < FirstYear || t.Year() > LastYear {
+		return time.Time{}, Invalid("year of %q is not within %d to %d", s, FirstYear, LastYear)
 	}
 	return t, nil
 }

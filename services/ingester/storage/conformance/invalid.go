@@ -77,7 +77,7 @@ func invalidExt() map[string]*storage.ListOptionsExt {
 		"single backslash":   one("name", storage.OpLike, `a\\\`),
 		"no order":           one("spec.kind", storage.OpGreaterThan, "MODEL_KIND_CUSTOM"),
 		"take no value":      one("name", storage.OpIsNull, "x"),
-		"out of range":       one("metadata.creation_timestamp", storage.OpLessThan, time.Time{}),
+		"out of range":       one("metadata.creation_timestamp", storage.OpLessThan, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)),
 		"longer than":        one("name", storage.OpEqual, strings.Repeat("x", 5000)),
 		"logical operator 2": {Operation: &storage.CriterionOperation{LogicalOperator: 2, Criteria: []storage.Criterion{ok}}},
 		"neither":            {Operation: &storage.CriterionOperation{LogicalOperator: storage.Or}},

@@ -49,6 +49,14 @@ func pick[T any](g *generator, from ...T) T { return from[g.rand.IntN(len(from))
 // texts have special cases: spaces at the end, case, wildcards, other scripts.
 var texts = []string{"", "a", "A", "a ", "ab", "a%", "a_b", `a\b`, "Ä", "ä", "日本", "z'z", `z"z`}
 
+// times are near each other, or near the bounds of what is stored. The driver stores the zero time as '0000-00-00'.
+var times = []time.Time{
+	minute, minute.Add(500 * time.Microsecond), minute.Add(time.Millisecond),
+	{},
+	time.Time{}.Add(time.Nanosecond), time.Time{}.Add(time.Microsecond),
+	time.Date(1000, 1, 1, 0, 0, 0, -1000, time.UTC), time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, -1, time.UTC),
+}
+
 var (
 	teams   = []string{"growth", "fraud", "ops", ""}
 	numbers = []string{"1", "9", "10", "big", "99999999999999999999"}
@@ -119,8 +127,8 @@ func (g *generator) content(o *unstructured.Unstructured, objects map[string]any
 		objects["spec.pipeline.name"] = g.nested(spec, "pipeline")
 		objects["status.end_time"] = nil
 		if g.rand.IntN(2) == 0 {
-			end := minute.Add(time.Duration(g.rand.IntN(5)) * 500 * time.Microsecond)
-			status["endTime"], objects["status.end_time"] = end.Format(time.RFC3339Nano), end
+			end := pick(g, times...)
+			status["endTime"], objects["status.end_time"] = end.Format(time.RFC3339Nano), end.Truncate(time.Microsecond)
 		}
 	default:
 		objects["spec.pipeline.name"] = g.nested(spec, "pipeline")
