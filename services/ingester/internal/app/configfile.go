@@ -8,9 +8,10 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // fileKeys maps the keys of the configuration file to flags. Files of Michelangelo's
@@ -44,14 +45,15 @@ func (o *Options) load(path string) error {
 		}
 		return err
 	}
-	var stanzas map[string]any
+	var stanzas map[string]yaml.Node
 	if err := yaml.Unmarshal([]byte(interpolate(string(raw), os.LookupEnv)), &stanzas); err != nil {
 		return fmt.Errorf("parse YAML of %s: %w", path, err)
 	}
 	for _, stanza := range slices.Sorted(maps.Keys(fileKeys)) {
-		content, ok := stanzas[stanza].(map[string]any)
-		if stanzas[stanza] != nil && !ok {
-			return fmt.Errorf("%s: %s is not a map", path, stanza)
+		node := stanzas[stanza]
+		var content map[string]yaml.Node
+		if node.Decode(&content) != nil { // its error has values, which may be passwords
+			return fmt.Errorf("%s: %s must be a map without duplicate keys", path, stanza)
 		}
 		for _, key := range slices.Sorted(maps.Keys(content)) {
 			flag, known := fileKeys[stanza][key]
@@ -62,7 +64,8 @@ func (o *Options) load(path string) error {
 			if flag == "" {
 				continue
 			}
-			if err := o.fill(flag, text(content[key])); err != nil {
+			value := content[key]
+			if err := o.fill(flag, &value); err != nil {
 				return fmt.Errorf("%s: %s.%s has an invalid value", path, stanza, key) // the value may be a password
 			}
 		}
@@ -71,28 +74,49 @@ func (o *Options) load(path string) error {
 }
 
 // fill sets a flag that neither the command line nor the environment sets.
-func (o *Options) fill(name, value string) error {
+func (o *Options) fill(name string, node *yaml.Node) error {
 	f := o.flags.Lookup(name)
-	if f.Changed || value == "" {
-		return nil
+	value, err := text(node)
+	if err != nil || f.Changed || value == "" {
+		return err
+	}
+	var enabled bool
+	if f.Value.Type() == "bool" && node.Decode(&enabled) == nil { // on, off, yes and no too, as in controllermgr
+		value = strconv.FormatBool(enabled)
 	}
 	return f.Value.Set(value)
 }
 
-// text formats a value for a flag: maps as key=value,key=value.
-func text(v any) string {
-	m, ok := v.(map[string]any)
-	if !ok {
-		if v == nil {
-			return ""
+// text formats a value for a flag: a map as key=value,key=value.
+func text(node *yaml.Node) (string, error) {
+	var content map[string]yaml.Node
+	if node.Decode(&content) != nil || content == nil {
+		return scalar(node)
+	}
+	pairs := make([]string, 0, len(content))
+	for _, key := range slices.Sorted(maps.Keys(content)) {
+		value := content[key]
+		s, err := scalar(&value)
+		if err != nil {
+			return "", err
 		}
-		return fmt.Sprint(v)
+		pairs = append(pairs, key+"="+s)
 	}
-	pairs := make([]string, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		pairs = append(pairs, fmt.Sprintf("%s=%v", key, m[key]))
+	return strings.Join(pairs, ","), nil
+}
+
+// scalar returns a scalar as it is written, since YAML reads a password like 0123 as a number. Null is empty.
+func scalar(node *yaml.Node) (string, error) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
 	}
-	return strings.Join(pairs, ",")
+	switch {
+	case node.Kind != yaml.ScalarNode:
+		return "", errors.New("must be a scalar")
+	case node.ShortTag() == "!!null":
+		return "", nil
+	}
+	return node.Value, nil
 }
 
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\}`)

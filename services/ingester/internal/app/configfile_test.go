@@ -57,6 +57,48 @@ ingester:
 	}
 }
 
+// TestConfigFileValuesAreText has values that YAML would read as another type, each in the file and from the environment.
+func TestConfigFileValuesAreText(t *testing.T) {
+	for value, want := range map[string]string{
+		"20240115": "20240115", "0123": "0123", "1e3": "1e3", "1_000": "1_000", "0x1F": "0x1F", "1.10": "1.10", ".inf": ".inf",
+		"12345678901234567890": "12345678901234567890", "2024-01-15": "2024-01-15", "1:30": "1:30",
+		"true": "true", "on": "on", "No": "No", "nil": "nil", "=": "=", "<<": "<<", "s3cret": "s3cret", "!!int 7": "7",
+		"'007'": "007", `"null"`: "null", `"on"`: "on", "null": "", "~": "", "''": "",
+	} {
+		t.Run(value, func(t *testing.T) {
+			t.Setenv("TEST_PASSWORD", value)
+			for _, written := range []string{value, "${TEST_PASSWORD}", "${TEST_NONE:" + value + "}", "&a " + value + "\n  database: *a"} {
+				o := parse(t, "--config="+file(t, "mysql:\n  host: db\n  user: u\n  password: "+written))
+				if err := o.load(o.ConfigFile); err != nil {
+					t.Fatalf("%s: %v", written, err)
+				}
+				if o.MySQL.Password != want || strings.Contains(written, "*a") && o.MySQL.Database != want {
+					t.Errorf("%s: got password %q, database %q, want %q", written, o.MySQL.Password, o.MySQL.Database, want)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigFileNumbersAndSwitches(t *testing.T) {
+	for content, check := range map[string]func(*Options) bool{
+		"concurrentReconciles: 1000000":             func(o *Options) bool { return o.workers("Model") == 1000000 },
+		"concurrentReconcilesMap: {Model: 1000000}": func(o *Options) bool { return o.workers("Model") == 1000000 },
+		"concurrentReconciles: null":                func(o *Options) bool { return o.workers("Model") == parse(t).workers("Model") },
+		"evictImmutableKinds: on":                   func(o *Options) bool { return o.EvictImmutableKinds },
+		"evictImmutableKinds: Yes":                  func(o *Options) bool { return o.EvictImmutableKinds },
+		"evictImmutableKinds: !!bool true":          func(o *Options) bool { return o.EvictImmutableKinds },
+		"evictImmutableKinds: 1":                    func(o *Options) bool { return o.EvictImmutableKinds },
+		"evictImmutableKinds: off":                  func(o *Options) bool { return !o.EvictImmutableKinds },
+		"<<: {evictImmutableKinds: true}":           func(o *Options) bool { return o.EvictImmutableKinds },
+	} {
+		o := parse(t, dsn, "--config="+file(t, "ingester:\n  "+content))
+		if err := o.Validate(service.Options{}); err != nil || !check(o) {
+			t.Errorf("%s: error %v, options %+v", content, err, o)
+		}
+	}
+}
+
 // TestConfigFileYieldsToDefaultsThatAreSet sets the default values explicitly; package service marks the flags that the
 // environment sets like those of the command line.
 func TestConfigFileYieldsToDefaultsThatAreSet(t *testing.T) {
@@ -101,7 +143,13 @@ func TestIngesterIsDisabledBySettings(t *testing.T) {
 func TestConfigFileErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
 		"an unknown key":      {"mysql: {hots: db}", "unknown key mysql.hots, want one of connMaxLifetime"},
-		"no map":              {"mysql: db", "mysql is not a map"},
+		"no map":              {"mysql: s3cret", "mysql must be a map"},
+		"a list":              {"mysql: {password: [s3cret]}", "mysql.password has an invalid value"},
+		"a map with a list":   {"mysql: {password: {s3cret: [s3cret]}}", "mysql.password has an invalid value"},
+		"a map of itself":     {"mysql: {password: &a {s3cret: *a}}", "mysql.password has an invalid value"},
+		"a duplicate key":     {"mysql: {password: s3cret, password: other}", "mysql must be a map without duplicate keys"},
+		"a duplicate stanza":  {"mysql: {password: s3cret}\nmysql: {host: db}", `mapping key "mysql" already defined`},
+		"no switch":           {"ingester: {evictImmutableKinds: s3cret}", "ingester.evictImmutableKinds has an invalid value"},
 		"no YAML":             {"mysql: [", "parse YAML"},
 		"no number":           {"mysql: {port: s3cret}", "mysql.port has an invalid value"},
 		"an unknown kind":     {"ingester: {requeuePeriodMap: {Modell: 5s}}", "Modell"},
