@@ -6,6 +6,10 @@
 // cluster, which is bumped when that happens; versions are compared as
 // (incarnation, resourceVersion).
 //
+// The table may also be older than the rows: a leader that writes while the database is lost or replaced by an older
+// backup stores objects with its own incarnation. Every write with a lower one would look stale, so the
+// incarnation is bumped above that of all rows. Rows of another cluster need no bump: their incarnation is registered.
+//
 // A new leader calls [Resolve] once, before the first write. It reads the cluster's version after the rows: a row that a
 // former leader still commits is then not ahead of it. From then on [Watch] detects
 // a restore of the cluster: the informers of a running process miss it, since their
@@ -36,7 +40,8 @@ type Cluster struct {
 type Version func(context.Context) (int64, error)
 
 // Resolve returns the incarnation to write with. It bumps the incarnation if the cluster is
-// not registered in this database, or if rows of its incarnation are ahead of the cluster.
+// not registered in this database, if rows of its incarnation are ahead of the cluster, or if rows have a higher
+// incarnation than all that are registered.
 func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, version Version, now time.Time) (int64, error) {
 	return tables{db, kinds, pageRows}.resolve(ctx, clusterUID, version, now)
 }
@@ -51,7 +56,7 @@ type tables struct {
 // resolve scans the rows before the transaction that locks the incarnations: other processes
 // read and bump them meanwhile.
 func (t tables) resolve(ctx context.Context, clusterUID string, version Version, now time.Time) (current int64, err error) {
-	scanned, newestRow, err := t.scan(ctx, clusterUID)
+	scanned, rows, err := t.scan(ctx, clusterUID)
 	if err != nil {
 		return 0, err
 	}
@@ -70,15 +75,19 @@ func (t tables) resolve(ctx context.Context, clusterUID string, version Version,
 		return 0, err
 	case own != scanned:
 		return 0, fmt.Errorf("incarnation changed while rows were read: got %d, want %d", own.Int64, scanned.Int64)
-	case own.Valid && newestRow <= clusterVersion:
+	case own.Valid && rows.version <= clusterVersion && rows.incarnation <= newest:
 		return own.Int64, nil
 	}
-	return bump(ctx, tx, clusterUID, newest+1, now)
+	return bump(ctx, tx, clusterUID, max(newest, rows.incarnation)+1, now)
 }
 
-// Bump bumps the incarnation of a restored cluster, unless it is no longer the given one, and
-// returns the current one.
-func Bump(ctx context.Context, db *sql.DB, clusterUID string, was int64, now time.Time) (current int64, err error) {
+// Bump bumps the incarnation after a restore above the given one, and above those of the rows, unless it is higher than
+// the given one already. It returns the current one.
+func Bump(ctx context.Context, db *sql.DB, kinds *registry.Registry, clusterUID string, was int64, now time.Time) (current int64, err error) {
+	_, rows, err := tables{db, kinds, pageRows}.scan(ctx, clusterUID)
+	if err != nil {
+		return 0, err
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("begin transaction: %w", err)
@@ -88,10 +97,10 @@ func Bump(ctx context.Context, db *sql.DB, clusterUID string, was int64, now tim
 	if err != nil {
 		return 0, err
 	}
-	if own.Valid && own.Int64 != was {
+	if own.Valid && own.Int64 > was {
 		return own.Int64, nil
 	}
-	return bump(ctx, tx, clusterUID, newest+1, now)
+	return bump(ctx, tx, clusterUID, max(newest, rows.incarnation, was)+1, now)
 }
 
 // Reader is a database or a transaction.

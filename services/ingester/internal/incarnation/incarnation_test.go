@@ -94,7 +94,8 @@ func TestResolveReadsAllPages(t *testing.T) {
 	}
 }
 
-// TestResolveReadsLastClosedRows has many closed rows, of which the last one closed is the newest. It reads only that page.
+// TestResolveReadsLastClosedRows has many closed rows, of which the last one closed is the newest, and then as many evicted
+// ones. It reads only one page of each.
 func TestResolveReadsLastClosedRows(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
@@ -120,6 +121,16 @@ func TestResolveReadsLastClosedRows(t *testing.T) {
 	}
 	stored{uid: "b", version: 101, incarnation: 1, closed: time.Hour}.store(t, db)
 	resolve(2)
+	if _, err := db.ExecContext(t.Context(), "UPDATE project SET evict_time = '2000-01-01', delete_time = NULL"); err != nil {
+		t.Fatal(err)
+	}
+	reads = dbtest.CountReads(t, db)
+	resolve(2)
+	if n := reads(); n > former {
+		t.Errorf("%d reads with %d evicted rows", n, former)
+	}
+	stored{uid: "a-7", version: 1000, incarnation: 5, evicted: true}.store(t, db)
+	resolve(6)
 }
 
 // TestResolveReadsRowsBeforeLock bumps the incarnation after Resolve has read the rows and before it has the lock.

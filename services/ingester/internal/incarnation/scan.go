@@ -12,45 +12,74 @@ import (
 // read timeout of a connection.
 const pageRows = 5000
 
-// scan returns the incarnation of the cluster and the newest version of its rows. It locks nothing. All
+// newestRow holds the highest values of some rows.
+type newestRow struct {
+	version     int64 // of the rows with the incarnation of the cluster
+	incarnation int64 // of all rows
+}
+
+func (n *newestRow) add(o newestRow) {
+	n.version, n.incarnation = max(n.version, o.version), max(n.incarnation, o.incarnation)
+}
+
+// scan returns the incarnation of the cluster, if it is registered, and the newest row. It locks nothing. All
 // reads use one snapshot, and come before that of the cluster's version: no version that is read here
 // is ahead of it, unless the cluster was restored.
-func (t tables) scan(ctx context.Context, clusterUID string) (own sql.NullInt64, newest int64, err error) {
+func (t tables) scan(ctx context.Context, clusterUID string) (own sql.NullInt64, newest newestRow, err error) {
 	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return own, 0, fmt.Errorf("begin transaction: %w", err)
+		return own, newest, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() { err = withRollback(err, tx.Rollback()) }()
-	if own, _, err = Stored(ctx, tx, clusterUID, ""); err != nil || !own.Valid {
-		return own, 0, err
+	if own, _, err = Stored(ctx, tx, clusterUID, ""); err != nil {
+		return own, newest, err
 	}
 	for _, kind := range t.kinds.Kinds() {
-		version, err := newestVersion(ctx, tx, kind.Table, own.Int64, t.pageRows)
-		if err != nil {
-			return own, 0, fmt.Errorf("read newest stored version of %s: %w", kind.Name, err)
+		p := pages{tx: tx, table: schema.Quote(kind.Table), own: own.Int64, rows: t.pageRows}
+		if err := p.scan(ctx, &newest); err != nil {
+			return own, newest, fmt.Errorf("read newest stored version of %s: %w", kind.Name, err)
 		}
-		newest = max(newest, version)
 	}
 	return own, newest, nil
 }
 
-// newestVersion returns the newest version of an incarnation in a table. It skips evicted rows, whose
-// versions storage may increase. Of the closed rows it reads those that were closed last: a deletion is a change too, so they
-// have the newest versions, except those that a sweep closed.
-func newestVersion(ctx context.Context, tx *sql.Tx, table string, incarnation int64, pageRows int) (newest int64, err error) {
-	selected := "COALESCE(MAX(IF(incarnation = ?, res_version, NULL)), 0) FROM (SELECT uid, incarnation, res_version FROM " +
-		schema.Quote(table) + " FORCE INDEX (idx_delete_time_evict_time) WHERE evict_time IS NULL AND "
-	query := "SELECT " + selected + "delete_time IS NOT NULL ORDER BY delete_time DESC LIMIT ?) AS page"
-	if err := tx.QueryRowContext(ctx, query, incarnation, pageRows).Scan(&newest); err != nil {
-		return 0, err
+// pages reads a table in pages.
+type pages struct {
+	tx    *sql.Tx
+	table string
+	own   int64 // the incarnation whose versions are compared
+	rows  int   // of a page
+}
+
+// scan adds the rows of the table to newest. Of the closed rows it reads those that were closed last: a deletion is a change
+// too, so they have the newest versions, except those that a sweep closed. Of the evicted rows it reads the last ones too,
+// but not their versions, which storage may increase.
+func (p pages) scan(ctx context.Context, newest *newestRow) error {
+	closed, _, _, err := p.read(ctx, "delete_time IS NOT NULL AND evict_time IS NULL ORDER BY delete_time DESC")
+	if err != nil {
+		return err
 	}
-	query = "SELECT COUNT(*), COALESCE(MAX(uid), ''), " + selected + "delete_time IS NULL AND uid > ? ORDER BY uid LIMIT ?) AS page"
-	for after, count := "", pageRows; count == pageRows; {
-		var version int64
-		if err := tx.QueryRowContext(ctx, query, incarnation, after, pageRows).Scan(&count, &after, &version); err != nil {
-			return 0, err
+	evicted, _, _, err := p.read(ctx, "delete_time IS NULL AND evict_time IS NOT NULL ORDER BY evict_time DESC")
+	if err != nil {
+		return err
+	}
+	newest.add(closed)
+	newest.add(newestRow{incarnation: evicted.incarnation})
+	for after, count := "", p.rows; count == p.rows; {
+		var live newestRow
+		if live, count, after, err = p.read(ctx, "delete_time IS NULL AND evict_time IS NULL AND uid > ? ORDER BY uid", after); err != nil {
+			return err
 		}
-		newest = max(newest, version)
+		newest.add(live)
 	}
-	return newest, nil
+	return nil
+}
+
+// read reads one page of the rows that a condition selects in an order, and returns their number and last uid too.
+func (p pages) read(ctx context.Context, selected string, args ...any) (newest newestRow, count int, last string, err error) {
+	query := "SELECT COUNT(*), COALESCE(MAX(uid), ''), COALESCE(MAX(IF(incarnation = ?, res_version, NULL)), 0), COALESCE(MAX(incarnation), 0)" +
+		" FROM (SELECT uid, incarnation, res_version FROM " + p.table + " FORCE INDEX (idx_delete_time_evict_time) WHERE " + selected + " LIMIT ?) AS page"
+	args = append(append([]any{p.own}, args...), p.rows)
+	err = p.tx.QueryRowContext(ctx, query, args...).Scan(&count, &last, &newest.version, &newest.incarnation)
+	return newest, count, last, err
 }

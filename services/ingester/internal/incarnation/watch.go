@@ -22,9 +22,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// ErrClusterRestored ends a process whose cluster was restored from a backup: its caches are
-// invalid, and its watches wait for versions that do not exist yet.
-var ErrClusterRestored = errors.New("cluster was restored to an earlier state, restarting")
+// ErrClusterRestored ends a process whose cluster or database was restored from a backup: its caches are
+// invalid and its watches wait for versions that do not exist yet, or rows have a higher incarnation than its own.
+var ErrClusterRestored = errors.New("cluster or database was restored to an earlier state, restarting")
 
 const (
 	// checkInterval is the interval between two checks of the cluster's version.
@@ -39,7 +39,8 @@ const (
 // no replica ran. It has two signs: a lower version of the cluster, which otherwise only
 // rises; and an object with a lower version than its row, read from the API server after the
 // row. The second sign also detects a cluster that has passed its old version meanwhile, or
-// whose revision was increased by the restore, as etcd recommends.
+// whose revision was increased by the restore, as etcd recommends. A row of a higher incarnation
+// is such a sign too: the incarnation of its writer is missing in a restored database.
 type Watch struct {
 	DB    *sql.DB
 	Kinds *registry.Registry
@@ -110,7 +111,7 @@ func (w *Watch) Run(ctx context.Context, resolved Cluster, current int64) error 
 		}
 		if sign != "" {
 			w.Log.Error(ErrClusterRestored, "Bumping the incarnation", "sign", sign, "was", current)
-			if _, err = Bump(ctx, w.DB, resolved.UID, current, w.Clock.Now()); err == nil {
+			if _, err = Bump(ctx, w.DB, w.Kinds, resolved.UID, current, w.Clock.Now()); err == nil {
 				return ErrClusterRestored
 			}
 		}
@@ -196,7 +197,11 @@ func (w *Watch) object(ctx context.Context, s objectKey, current int64) (sign st
 		return "", fmt.Errorf("parse resource version of %s %s: %w", s.kind, s.NamespacedName, err)
 	}
 	for _, row := range page {
-		if row.UID == string(live.GetUID()) && row.Incarnation == current && row.ResVersion > version {
+		switch {
+		case row.UID != string(live.GetUID()):
+		case row.Incarnation > current:
+			return fmt.Sprintf("%s %s has a row of incarnation %d", s.kind, s.NamespacedName, row.Incarnation), nil
+		case row.Incarnation == current && row.ResVersion > version:
 			return fmt.Sprintf("%s %s has version %d after %d", s.kind, s.NamespacedName, version, row.ResVersion), nil
 		}
 	}

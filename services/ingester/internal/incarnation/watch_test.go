@@ -127,6 +127,12 @@ func (w *watched) check() {
 
 func (w *watched) restored() {
 	w.Helper()
+	w.restoredAs(2)
+}
+
+// restoredAs waits until the watch has bumped the incarnation.
+func (w *watched) restoredAs(want int64) {
+	w.Helper()
 	expect.Eventually(w, expect.Long, func() error {
 		w.clock.Step(time.Minute)
 		select {
@@ -139,8 +145,8 @@ func (w *watched) restored() {
 			return errors.New("the watch runs")
 		}
 	})
-	if n, _, err := incarnation.Stored(context.WithoutCancel(w.Context()), w.db, "cluster-uid", ""); err != nil || n.Int64 != 2 {
-		w.Errorf("incarnation %d, %v", n.Int64, err)
+	if n, _, err := incarnation.Stored(context.WithoutCancel(w.Context()), w.db, "cluster-uid", ""); err != nil || n.Int64 != want {
+		w.Errorf("incarnation %d, %v, want %d", n.Int64, err, want)
 	}
 }
 
@@ -212,6 +218,15 @@ func TestWatchDetectsObjectBelowRow(t *testing.T) {
 	w.restored()
 }
 
+// The row, of a version that the object had, is from a leader whose incarnation is missing in the restored table.
+func TestWatchDetectsRowOfHigherIncarnation(t *testing.T) {
+	w := watch(t)
+	stored{uid: "u", version: 90, incarnation: 3}.store(t, w.db)
+	w.api.object.Store(95)
+	w.watch.RequestCheck("Project", object, "u")
+	w.restoredAs(4)
+}
+
 func TestWatchIgnoresStaleObject(t *testing.T) {
 	w := watch(t)
 	for _, version := range []int64{90, 91} {
@@ -262,7 +277,7 @@ func TestRejectedStaleObjectsAreChecked(t *testing.T) {
 func TestConcurrentBumpsBumpOnce(t *testing.T) {
 	w := watch(t)
 	for range 2 {
-		n, err := incarnation.Bump(t.Context(), w.db, "cluster-uid", 1, time.Unix(1, 0))
+		n, err := incarnation.Bump(t.Context(), w.db, w.watch.Kinds, "cluster-uid", 1, time.Unix(1, 0))
 		if err != nil || n != 2 {
 			t.Errorf("incarnation %d, %v", n, err)
 		}

@@ -80,7 +80,7 @@ func (m *repairer) repair(ctx context.Context, kind *registry.Kind, d Difference
 		m.skip(d, "rows of evicted objects are never changed: delete the object or the row")
 		return nil
 	case Ahead:
-		m.skip(d, "the cluster was restored to an earlier state: a running ingester detects this and bumps the incarnation")
+		m.skip(d, "the cluster or the database was restored to an earlier state: restart the ingester, which bumps the incarnation")
 		return nil
 	case Finalizer:
 		m.skip(d, "a running ingester adds the finalizer")

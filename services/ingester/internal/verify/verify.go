@@ -22,7 +22,7 @@ type DifferenceType string
 const (
 	Missing     DifferenceType = "missing"     // the object has no row
 	Stale       DifferenceType = "stale"       // the row has an older version than the object had
-	Ahead       DifferenceType = "ahead"       // the row has a newer version than the object: the cluster was restored from a backup
+	Ahead       DifferenceType = "ahead"       // the row has a newer version than the object: the cluster or the database was restored from a backup
 	Orphan      DifferenceType = "orphan"      // the row is live, the object does not exist
 	Closed      DifferenceType = "closed"      // the row is closed, the object exists
 	Evicted     DifferenceType = "evicted"     // the row is marked as evicted, the object exists
