@@ -26,7 +26,10 @@ func init() {
 
 // FirstYear and LastYear bound the times that are stored, as those of google.protobuf.Timestamp. MySQL and MariaDB
 // document DATETIME from the year 1000 on, but store and compare earlier ones too.
-const FirstYear, LastYear = 1, 9999
+const (
+	FirstYear = 1
+	LastYear  = 9999
+)
 
 // Time reads a point in time from RFC 3339 text.
 func Time(v any) (time.Time, error) {
