@@ -11,7 +11,7 @@ import (
 
 // Errors that callers branch on, with errors.Is.
 var (
-	// ErrNotFound means that there is no live row.
+	// ErrNotFound means that there is no live row, or, for [IngesterStorage.Release], no row at all.
 	ErrNotFound = errors.New("not found in storage")
 	// ErrConflict means that a direct update was based on another version than storage holds.
 	ErrConflict = errors.New("storage holds another version")
@@ -104,8 +104,8 @@ type IngesterStorage interface {
 	// incarnation of the cluster stays closed. Errors: ErrStale, ErrUnconfirmed, ErrRejected, ErrNotReady.
 	Evict(ctx context.Context, object runtime.Object) error
 	// Release stores a later state of an object that is Terminating without our finalizer. An
-	// evicted row stays evicted, any other row is closed. An older database may lack the row: that of an
-	// object that the ingester may have evicted becomes evicted. Errors: ErrStale, ErrRejected, ErrNotReady.
+	// evicted row stays evicted, any other row is closed. Without a row nothing is stored: it was closed and then
+	// deleted, or an older database lacks it. Errors: ErrNotFound without a row, ErrStale, ErrRejected, ErrNotReady.
 	Release(ctx context.Context, object runtime.Object) error
 	// Reopen stores an object that is not Terminating, as the API server has just returned it, and
 	// opens its row if that is closed. Errors: ErrStale, ErrRejected, ErrNotReady.

@@ -125,7 +125,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 	i.store, err = mysql.Open(context.WithoutCancel(ctx), mysql.Options{
 		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
 		Outbox: i.Bus != nil, OnCommit: func() { notify() }, Settings: i.o.serverSettings(),
-		EvictImmutableKinds: i.o.EvictImmutableKinds, StatementTimeout: i.o.API.StatementTimeout(), MaxPageBytes: httpapi.MaxPageBytes,
+		StatementTimeout: i.o.API.StatementTimeout(), MaxPageBytes: httpapi.MaxPageBytes,
 		Cluster: i.Options.ClusterName,
 	})
 	if err != nil {

@@ -99,7 +99,6 @@ func openStore(ctx context.Context, config Config) (*mysql.Storage, error) {
 	}
 	store, err := mysql.Open(ctx, mysql.Options{
 		Connector: connector, Pool: config.MySQL.Pool, Log: config.Log, Clock: config.Clock, Outbox: config.Outbox,
-		EvictImmutableKinds: config.EvictImmutableKinds,
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ const (
 	Live      State = iota // the object is in the cluster, as far as a cache shows
 	Closed                 // deleted: the row keeps the final state
 	Evicted                // live in MySQL only: the object was removed from the cluster on request
-	Released               // Terminating without our finalizer: an evicted row stays evicted, any other existing one is closed
+	Released               // Terminating without our finalizer: an evicted row stays evicted, any other is closed; without a row nothing is stored
 	Confirmed              // Live, and the API server has just returned the object: its closed row is opened
 )
 
@@ -42,9 +42,6 @@ type Record struct {
 	Indexed         []any // parallel to Kind.Columns
 	Labels          map[string]string
 	Annotations     map[string]string
-	// MayBeEvicted applies to a Released record without a row: the ingester may have evicted the object, so the row
-	// must stay live as the only copy.
-	MayBeEvicted bool
 	// TraceParent is the W3C trace context of the write, for the change event.
 	TraceParent string
 }

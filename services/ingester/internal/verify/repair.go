@@ -127,6 +127,8 @@ func (m *repairer) store(ctx context.Context, kind *registry.Kind, d Difference,
 	switch {
 	case errors.Is(err, storage.ErrStale):
 		return nil // a newer version is stored
+	case errors.Is(err, storage.ErrNotFound):
+		return nil // the closed row was deleted meanwhile
 	case errors.Is(err, storage.ErrRejected):
 		m.skip(d, "%v", err)
 		return nil

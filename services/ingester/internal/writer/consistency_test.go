@@ -69,7 +69,9 @@ func (h *history) highest(chosen func(*call) bool) map[string]*call {
 	return out
 }
 
-func written(c *call) bool { return c.outcome != writer.Stale && c.outcome != writer.Unchanged }
+func written(c *call) bool {
+	return c.outcome != writer.Stale && c.outcome != writer.Unchanged && c.outcome != writer.NotFound
+}
 
 // hasEvent reports whether a call has an event: amendments of ended objects have none.
 func hasEvent(c *call) bool { return written(c) && c.outcome != writer.Amended }

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
@@ -22,10 +23,14 @@ func newInsertHint(full int) *insertHint {
 	return &insertHint{large: max(1, full/2), kinds: map[*registry.Kind]bool{}} // half a batch
 }
 
-// applies reports whether all of these records are probably of new objects.
+// applies reports whether all of these records are probably of new objects. Released objects are not, and a plain insert
+// would not show it.
 func (h *insertHint) applies(records []*record.Record) bool {
 	if len(records) < h.large {
 		return false // a wrong hint would cost more than a right one saves
+	}
+	if slices.ContainsFunc(records, func(r *record.Record) bool { return r.State == record.Released }) {
+		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

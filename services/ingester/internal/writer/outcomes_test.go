@@ -140,10 +140,10 @@ func TestHistoriesOfEvictedRows(t *testing.T) {
 			steps: []step{
 				{"a", 5, record.Live, writer.Created},
 				{"a", 6, record.Released, writer.Deleted},
-				{"b", 7, record.Released, writer.Deleted},
+				{"b", 7, record.Released, writer.NotFound},
 			},
-			rows:   []string{"a 1 6 closed algorithm-6", "b 1 7 closed algorithm-7"},
-			events: []string{"a 5 created", "a 6 deleted", "b 7 deleted"},
+			rows:   []string{"a 1 6 closed algorithm-6"},
+			events: []string{"a 5 created", "a 6 deleted"},
 		},
 	})
 }

@@ -66,18 +66,16 @@ func TestEvictedRowHasDeletedVersion(t *testing.T) {
 	equal(t, "events", []string{"a 4 evicted", "a 6 evicted"}, events(t, db))
 }
 
-// TestReleasedObjectWithoutRow writes objects whose rows an older database lacks. The row of one that may have been
-// evicted stays live.
+// TestReleasedObjectWithoutRow writes an object whose row was deleted after it was closed. The batch of the second object
+// follows one of new objects, which is a hint that it has no row either.
 func TestReleasedObjectWithoutRow(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
-	w := newWriter(t, db)
-	evicted, deleted := dbtest.Model("m", "a", 3), dbtest.Model("n", "b", 4)
-	released := build(t, evicted, record.Released)
-	released.MayBeEvicted = true
-	equal(t, "may be evicted", writer.Evicted, write(t, w, released))
-	equal(t, "never evicted", writer.Deleted, write(t, w, build(t, deleted, record.Released)))
-	equal(t, "rows", []string{"a 1 3 live evicted algorithm-3", "b 1 4 closed algorithm-4"}, rows(t, db))
-	equal(t, "events", []string{"a 3 evicted", "b 4 deleted"}, events(t, db))
+	w := newWriter(t, db, func(c *writer.Config) { c.MaxRows, c.Slots = 2, 1 })
+	equal(t, "without a row", writer.NotFound, write(t, w, model(t, "m", "a", 3, record.Released)))
+	equal(t, "new", writer.Created, write(t, w, model(t, "n", "b", 4, record.Live)))
+	equal(t, "with the row of the batch before", writer.Deleted, write(t, w, model(t, "n", "b", 6, record.Released)))
+	equal(t, "rows", []string{"b 1 6 closed algorithm-6"}, rows(t, db))
+	equal(t, "events", []string{"b 4 created", "b 6 deleted"}, events(t, db))
 }
 
 // TestEvictionHasOneEventWithRewrittenNumbers evicts an object with a number that MySQL writes in another way.

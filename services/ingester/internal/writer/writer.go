@@ -36,6 +36,7 @@ const (
 	Superseded = decision.Superseded
 
 	Unconfirmed = decision.Unconfirmed
+	NotFound    = decision.NotFound
 )
 
 // Types of the methods that change rows without a record of the cluster.
@@ -201,7 +202,7 @@ func (w *Writer) count(req *queue.Request, now time.Time) {
 		m.Deletes.WithLabelValues(kind).Inc()
 	case Evicted:
 		m.Evictions.WithLabelValues(kind).Inc()
-	case Unchanged, Amended, Unconfirmed:
+	case Unchanged, Amended, Unconfirmed, NotFound:
 		m.Unchanged.WithLabelValues(kind).Inc()
 	case Stale:
 		m.Stale.WithLabelValues(kind).Inc()

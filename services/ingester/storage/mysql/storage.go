@@ -60,8 +60,6 @@ type Options struct {
 	Outbox bool
 	// OnCommit is called after each commit that added outbox rows. It must not block.
 	OnCommit func()
-	// EvictImmutableKinds is set if the ingester evicts every object of an immutable kind, also without the annotation.
-	EvictImmutableKinds bool
 	// Scheme creates typed objects of its kinds in lists and backfills, and provides the kind of
 	// typed objects without TypeMeta. Without it lists hold unstructured objects.
 	Scheme *runtime.Scheme

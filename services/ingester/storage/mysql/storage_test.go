@@ -83,6 +83,9 @@ func TestErrorsAreTyped(t *testing.T) {
 	if err := s.Upsert(t.Context(), bad, false, nil); !errors.Is(err, storage.ErrRejected) || !strings.Contains(err.Error(), "spec.surprise") {
 		t.Errorf("an unknown field: %v, want ErrRejected that names spec.surprise", err)
 	}
+	if err := s.Release(t.Context(), dbtest.Model("n", "b", 1)); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("released without a row: %v, want ErrNotFound", err)
+	}
 }
 
 func TestWritesWaitForIncarnation(t *testing.T) {

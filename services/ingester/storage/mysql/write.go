@@ -76,6 +76,8 @@ func (s *Storage) store(ctx context.Context, object runtime.Object, state record
 		return storage.ErrStale
 	case outcome == writer.Unconfirmed:
 		return storage.ErrUnconfirmed
+	case outcome == writer.NotFound:
+		return storage.ErrNotFound
 	}
 	return nil
 }
@@ -88,7 +90,6 @@ func (s *Storage) enqueue(ctx context.Context, object runtime.Object, state reco
 	if err != nil {
 		return "", err
 	}
-	r.MayBeEvicted = api.IsSet(r.Annotations, api.ImmutableAnnotation) || r.Kind.Immutable && s.options.EvictImmutableKinds
 	w, err := s.await(ctx)
 	if err != nil {
 		return "", err

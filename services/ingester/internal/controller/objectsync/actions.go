@@ -119,19 +119,29 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) erro
 }
 
 // closeReleased closes the row of an object that only foreign finalizers hold, unless it was
-// evicted, which an older database may lack.
+// evicted, which an older database may lack. Without a row, a complete database has purged it
+// after it was closed: nothing is stored. Another one may lack the only copy of the object.
 func (r *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
-	store := r.config.Store.Release
-	err := r.config.Checkpoint.Check(ctx)
-	if errors.Is(err, checkpoint.ErrBehind) {
-		store = func(ctx context.Context, o runtime.Object) error {
+	complete, err := r.config.Checkpoint.Complete(ctx)
+	switch {
+	case errors.Is(err, checkpoint.ErrBehind):
+		return r.closeRow(ctx, o, func(ctx context.Context, o runtime.Object) error {
 			_, err := checkpoint.StoreReleased(ctx, r.config.Store, o)
 			return err
-		}
-	} else if err != nil {
+		})
+	case err != nil:
 		return fmt.Errorf("compare checkpoints: %w", err)
 	}
-	return r.closeRow(ctx, o, store)
+	if err = r.closeRow(ctx, o, r.config.Store.Release); !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if complete {
+		return nil
+	}
+	if observed := r.observe(o); observed.ImmutableMark || observed.ImmutableKind {
+		return r.closeRow(ctx, o, r.config.Store.Evict)
+	}
+	return r.closeRow(ctx, o, r.config.Store.Finish)
 }
 
 // deleteMarked closes the row of an object that carries the deleting annotation, then deletes the object.

@@ -266,5 +266,6 @@ func TestFailedWriteIsRetried(t *testing.T) {
 type fresh struct{}
 
 func (fresh) Behind(context.Context) error  { return nil }
-func (fresh) Check(context.Context) error   { return nil }
 func (fresh) Advance(context.Context) error { return nil }
+
+func (fresh) Complete(context.Context) (bool, error) { return true, nil }

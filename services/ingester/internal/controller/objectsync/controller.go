@@ -54,8 +54,9 @@ type Config struct {
 type Checkpoint interface {
 	// Behind returns an error while evictions are stopped.
 	Behind(ctx context.Context) error
-	// Check compares now, and returns an error unless the database has all evictions.
-	Check(ctx context.Context) error
+	// Complete compares now, and reports whether the database is known to have all evictions. The error is
+	// checkpoint.ErrBehind if it lacks some.
+	Complete(ctx context.Context) (bool, error)
 	// Advance records an eviction that is committed, before its object is deleted.
 	Advance(ctx context.Context) error
 }

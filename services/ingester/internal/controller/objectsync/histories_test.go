@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
@@ -40,13 +39,14 @@ const (
 // restarts. Some objects begin without our finalizer, and a policy may reject each patch: such an object is stored
 // nevertheless. In the end the row must hold the last content that the API server acknowledged. It
 // must be closed if a user deleted the object, and evicted otherwise. A closed row is opened only
-// while the object exists, and always then: rows are also closed by mistake. Half of the ingesters
+// while the object exists, and always then: rows are also closed by mistake. The purge deletes a closed
+// row while foreign finalizers hold its object, which is not stored again then. Half of the ingesters
 // evict the kind without the annotation. The database is restored from older backups at any moment,
 // and the real sweep runs in between: it must not close the only copy of an object. FLOTILLA_SEED
 // repeats one history.
 func TestDeletionHistories(t *testing.T) {
 	db, dsn := dbtest.Migrated(t)
-	stores := map[bool]storage.IngesterStorage{true: openStore(t, dsn, true), false: openStore(t, dsn, false)}
+	store := openStore(t, dsn)
 	n := histories
 	if os.Getenv("FLOTILLA_SEED") != "" {
 		n = 1
@@ -59,7 +59,7 @@ func TestDeletionHistories(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := newHistory(t, db, stores, seed, i)
+		h := newHistory(t, db, store, seed, i)
 		h.run()
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, strings.Join(h.log, "\n"))
@@ -67,9 +67,9 @@ func TestDeletionHistories(t *testing.T) {
 	}
 }
 
-func openStore(t *testing.T, dsn string, evictImmutableKinds bool) *mysql.Storage {
+func openStore(t *testing.T, dsn string) *mysql.Storage {
 	t.Helper()
-	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true, EvictImmutableKinds: evictImmutableKinds})
+	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +94,20 @@ type history struct {
 	delivered  int // versions that the cache has shown
 	calm       bool
 	closed     bool // the row was closed once
+	purged     bool // the closed row was deleted
 	*backups
 	log []string
 }
 
-// newHistory returns the history of a seed. The stores are by whether they evict immutable kinds.
-func newHistory(t *testing.T, db *sql.DB, stores map[bool]storage.IngesterStorage, seed uint64, i int) *history {
+// newHistory returns the history of a seed.
+func newHistory(t *testing.T, db *sql.DB, store storage.IngesterStorage, seed uint64, i int) *history {
 	t.Helper()
 	h := &history{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
 	random := rand.New(rand.NewPCG(seed, 2))
 	h.users = &users{apiServer: &apiServer{t: t}, rand: random}
 	h.fault = func() bool { return !h.calm && random.IntN(10) == 0 }
 	evictsKind := seed%2 == 1
-	h.store = &faulty{stores[evictsKind], h.fault}
+	h.store = &faulty{store, h.fault}
 	o := dbtest.Model(h.key.Name, h.uid, 1)
 	if random.IntN(4) > 0 {
 		o.SetFinalizers([]string{api.IngesterFinalizer})
@@ -145,7 +146,9 @@ func (h *history) run() {
 	h.Helper()
 	h.deliver(1)
 	for range historySteps {
-		switch h.rand.IntN(10) {
+		switch h.rand.IntN(11) {
+		case 10:
+			h.purge()
 		case 9:
 			h.rejecting = h.rand.IntN(2) == 0
 			h.note(fmt.Sprintf("rejecting %t", h.rejecting))
@@ -237,60 +240,9 @@ func (h *history) reconcile() {
 	result, err := h.controller.Reconcile(h.Context(), ctrl.Request{NamespacedName: h.key})
 	row := h.row()
 	h.log = append(h.log, fmt.Sprintf("%-18s version %d, %v %v, row %+v", "reconciled", h.version, result, err, row))
+	h.checkPurged(row)
 	if h.closed && !row.closed && !lives {
 		h.Errorf("the closed row of %s is live again", h.uid)
 	}
 	h.closed = row.closed
-}
-
-type storedRow struct {
-	found, closed, evicted bool
-	version                int
-	content                string
-}
-
-func (h *history) row() (r storedRow) {
-	h.Helper()
-	mark := func(name string) string {
-		return "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.annotations.\"" + name + "\"')), '')"
-	}
-	err := h.db.QueryRowContext(h.Context(), "SELECT TRUE, delete_time IS NOT NULL, delete_time IS NULL AND evict_time IS NOT NULL, res_version,"+
-		" CONCAT_WS(' ', algorithm, "+mark(api.ImmutableAnnotation)+", "+mark(api.DeletingAnnotation)+") FROM model WHERE uid = ?", h.uid).
-		Scan(&r.found, &r.closed, &r.evicted, &r.version, &r.content)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		h.Fatal(err)
-	}
-	return r
-}
-
-// check checks the row of the object.
-func (h *history) check() {
-	h.Helper()
-	row := h.row()
-	if h.object == nil && h.lost {
-		h.checkInOlderDatabase(row)
-		return
-	}
-	if h.object == nil && h.forced {
-		h.checkForced()
-		return
-	}
-	if h.object != nil {
-		h.Fatalf("seed of %s: the object still exists: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
-	}
-	deleted := h.deleted && (!h.ambiguous || !row.evicted) || h.closedBefore && row.closed
-	if row.closed != deleted || row.evicted == deleted {
-		h.Errorf("%s deleted by a user: %t, its row is %+v", h.uid, h.deleted, row)
-	}
-	if row.content != h.content {
-		h.Errorf("%q was acknowledged, stored is %+v", h.content, row)
-	}
-	if !h.deleted && row.version < h.precondition {
-		h.Errorf("version %d was evicted, stored is %d", h.precondition, row.version)
-	}
-	// A row that was closed by mistake has further events: deleted, restored.
-	n := dbtest.Strings(h, h.db, "SELECT CAST(COALESCE(SUM(FIELD(operation, 'deleted') - FIELD(operation, 'restored')), 0) AS SIGNED) FROM outbox WHERE uid = ?", h.uid)
-	if n[0] > "1" && !h.restored {
-		h.Errorf("the deletion of %s is published %s times", h.uid, n[0])
-	}
 }

@@ -38,6 +38,7 @@ type backups struct {
 	evicted   bool // the object was evicted
 	ambiguous bool // an eviction can no longer be distinguished from a deletion
 	found     bool // the restored database has a row of it
+	lacking   bool // the restored database has no row of an object that only foreign finalizers hold
 	// closedBefore: the restored database has closed the row of an object that only foreign finalizers hold. It counts as
 	// deleted, also if the row was closed by mistake.
 	closedBefore bool
@@ -94,6 +95,7 @@ func (b *backups) backUpOrRestore() {
 	b.exec("INSERT INTO checkpoint (id, number) VALUES (1, ?)", b.number)
 	row := b.h.row()
 	b.h.closed, b.found, b.closedBefore = row.closed, row.found && !row.closed, released && row.closed
+	b.h.purged, b.lacking = false, released && !row.found
 	b.newFakeStorage()
 	b.h.note("restore the database")
 	if b.h.object != nil {
@@ -147,6 +149,9 @@ func (b *backups) accept() {
 	}
 	if err := checkpoint.Accept(b.h.Context(), b.h.db, b.configs.number()); err != nil {
 		b.h.Fatal(err)
+	}
+	if b.h.row().found {
+		b.h.purged, b.lacking = false, false
 	}
 	b.h.note("accept")
 	if err := b.Check(b.h.Context()); err != nil {

@@ -21,10 +21,13 @@ const (
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
 	// Unconfirmed: the row is closed, and the record may be that of a stale cache.
 	Unconfirmed Outcome = "unconfirmed"
+	NotFound    Outcome = "not found" // a released object has no row, and gets none
 )
 
 // Writes reports whether the outcome needs a write.
-func (o Outcome) Writes() bool { return o != Unchanged && o != Stale && o != Unconfirmed }
+func (o Outcome) Writes() bool {
+	return o != Unchanged && o != Stale && o != Unconfirmed && o != NotFound
+}
 
 // Version orders the states of an object.
 type Version struct {
@@ -64,7 +67,7 @@ type Row struct {
 func (r *Row) Ended() bool { return r.Closed || r.Evicted }
 
 // Decide returns the outcome of a record with the given row; nil means that there is no row.
-// Everything but Unchanged, Stale and Unconfirmed is written.
+// The outcomes for which Writes is true are written.
 //
 // An ended row takes every newer content, since the API server acknowledges changes of an
 // object until the object no longer exists. Its deletion or eviction has one event all the same.
@@ -146,13 +149,15 @@ func decideLive(row *Row, order int) Outcome {
 	}
 }
 
-// decideNew decides about a record without a row. A released object may have had one before an older
-// database was restored.
+// decideNew decides about a record without a row. That of a released object does not show whether the row was closed and
+// then deleted, or is missing in an older database.
 func decideNew(r *record.Record) Outcome {
-	switch {
-	case r.State == record.Evicted, r.State == record.Released && r.MayBeEvicted:
+	switch r.State {
+	case record.Released:
+		return NotFound
+	case record.Evicted:
 		return Evicted
-	case r.State == record.Closed, r.State == record.Released:
+	case record.Closed:
 		return Deleted
 	default:
 		return Created
