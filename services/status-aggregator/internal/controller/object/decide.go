@@ -102,9 +102,14 @@ func decideUnobserved(f inputs) decision {
 	}
 }
 
+// readTypes are the types whose observedGeneration may be that of a spec that was read and takes no effect. The other
+// types carry a generation that was applied.
+var readTypes = []string{conditions.TypePaused, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable}
+
 // effectiveObservation returns the observation to compute conditions from, and its freshness. A stale observation
-// contributes only the covered generation, which is never lower than that of the conditions on the
-// object: an operator may have written since, or the bus may have lost its data.
+// contributes only the read and the applied generation, neither lower than that of the conditions on the
+// object: an operator may have written since, or the bus may have lost its data. A generation that was read
+// is not raised to an applied one: operators continue from that of Available.
 func effectiveObservation(f inputs, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
 	if freshness == conditions.Fresh {
 		return &f.received.Observation, freshness
@@ -114,7 +119,7 @@ func effectiveObservation(f inputs, freshness conditions.Freshness, observer str
 		o = f.received.Observation
 	}
 	for _, c := range f.present {
-		if c.Type == conditions.TypePaused {
+		if slices.Contains(readTypes, c.Type) {
 			o.Object.Generation = max(o.Object.Generation, c.ObservedGeneration)
 		} else {
 			o.ObservedGeneration = max(o.ObservedGeneration, c.ObservedGeneration)
@@ -145,8 +150,8 @@ func isBehind(f inputs) bool {
 	o := f.received.Observation
 	for _, c := range f.present {
 		observed := o.ObservedGeneration
-		if c.Type == conditions.TypePaused {
-			observed = o.Object.Generation
+		if slices.Contains(readTypes, c.Type) {
+			observed = max(observed, o.Object.Generation)
 		}
 		if observed < c.ObservedGeneration {
 			return true

@@ -100,28 +100,6 @@ func TestDecideByObserverState(t *testing.T) {
 	})
 }
 
-func TestDecideOlderGeneration(t *testing.T) {
-	checkDecide(t, map[string]decideCase{
-		"an engine waits for its instance, as shown by its operator's own Ready: compute": {
-			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, false), waitingSince: now}, fresh,
-		},
-		"the same for a kind whose Ready the aggregator owns: hold": {
-			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, true), waitingSince: now},
-			decision{hold: true, retryAt: at(30)},
-		},
-		"an observation of an older generation than another writer has covered since: hold": {
-			inputs{state: liveness.Alive, received: observedFor(1, true), present: conditionsFor(2), waitingSince: at(-29)},
-			decision{hold: true, retryAt: at(1)},
-		},
-		"an observation of an older generation, and no newer one arrives: compute": {
-			inputs{state: liveness.Alive, received: observedFor(1, true), present: conditionsFor(2), waitingSince: at(-30)}, fresh,
-		},
-		"an observation of the same generation: compute": {
-			inputs{state: liveness.Alive, received: observedFor(2, false), present: conditionsFor(2)}, fresh,
-		},
-	})
-}
-
 func TestDecideUnconfirmedObserver(t *testing.T) {
 	checkDecide(t, map[string]decideCase{
 		"unconfirmed, and another writer may have written conditions since: hold": {
@@ -241,38 +219,6 @@ func TestPrevious(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, previous(ownConditions(tc.present, true), tc.entry)); diff != "" {
 				t.Errorf("previous (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestEvidence(t *testing.T) {
-	present := []metav1.Condition{
-		{Type: conditions.TypeAvailable, ObservedGeneration: 2},
-		{Type: conditions.TypePaused, ObservedGeneration: 3},
-		{Type: "Foreign", ObservedGeneration: 9},
-	}
-	cases := map[string]struct {
-		received  *model.Received
-		present   []metav1.Condition
-		freshness conditions.Freshness
-		want      [2]int64 // generations of Available and of Paused; zero: no observation
-		stale     conditions.Freshness
-	}{
-		"fresh: as it is":                                      {observedFor(1, true), present, conditions.Fresh, [2]int64{1, 1}, conditions.Fresh},
-		"stale: not behind what the object shows":              {observedFor(1, true), present, conditions.ObserverStale, [2]int64{2, 3}, conditions.ObserverStale},
-		"lost, and the object shows that there was one: stale": {nil, present, conditions.NeverObserved, [2]int64{2, 3}, conditions.ObserverStale},
-		"never observed":                                       {nil, nil, conditions.NeverObserved, [2]int64{}, conditions.NeverObserved},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			o, freshness := effectiveObservation(inputs{received: tc.received, present: ownConditions(tc.present, true)}, tc.freshness, "x")
-			var got [2]int64
-			if o != nil {
-				got = [2]int64{o.ObservedGeneration, o.Object.Generation}
-			}
-			if got != tc.want || freshness != tc.stale {
-				t.Errorf("covers %v, freshness %d, want %v, %d", got, freshness, tc.want, tc.stale)
 			}
 		})
 	}
