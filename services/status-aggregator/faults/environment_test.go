@@ -23,19 +23,6 @@ const (
 	namespace    = "team-a"
 )
 
-// actualState is the actual state of one object.
-type actualState struct {
-	uid        types.UID
-	generation int64
-	applied    int64 // latest generation that all children have observed
-	available  int32
-	crashing   bool
-	paused     bool
-	stopped    bool
-}
-
-const desired = 2
-
 // message is a message of a stream.
 type message struct {
 	sequence uint64
@@ -121,7 +108,7 @@ func ref(name string) contract.Ref {
 
 func (w *simulation) create(name string) {
 	w.uids++
-	w.actual[name] = &actualState{uid: types.UID(fmt.Sprintf("uid-%d", w.uids)), generation: 1, applied: 1}
+	w.actual[name] = &actualState{uid: types.UID(fmt.Sprintf("uid-%d", w.uids)), generation: 1, applied: 1, outcome: succeeded}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(w.kind.GVK)
 	u.SetNamespace(namespace)
@@ -142,43 +129,6 @@ func (w *simulation) store(u *unstructured.Unstructured) {
 	w.version++
 	u.SetResourceVersion(fmt.Sprint(w.version))
 	w.objects[u.GetName()] = u
-}
-
-// changeSpec changes the spec of an object, which its children observe later.
-func (w *simulation) changeSpec(name string) {
-	w.actual[name].generation++
-	u := w.objects[name].DeepCopy()
-	u.SetGeneration(w.actual[name].generation)
-	w.store(u)
-}
-
-// observation returns the operator's observation of an object.
-func (w *simulation) observation(name string) contract.Observation {
-	t := w.actual[name]
-	want := int32(desired)
-	if t.stopped {
-		want = 0
-	}
-	u := contract.Unit{
-		Name: "g1", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Present: true,
-		Observed: t.applied == t.generation, Desired: want, Current: want, Updated: want,
-		Ready: min(t.available, want), Available: min(t.available, want),
-	}
-	if t.crashing {
-		u.Failures = []contract.Failure{{Class: contract.FailureCrashLoop, Count: 1}}
-	}
-	return contract.Observation{
-		Object: contract.Object{
-			GroupVersionKind: contract.GroupVersionKind{Group: w.kind.GVK.Group, Version: w.kind.GVK.Version, Kind: w.kind.GVK.Kind},
-			Namespace:        namespace, Name: name, UID: string(t.uid), Generation: t.generation,
-			ResourceVersion: w.objects[name].GetResourceVersion(),
-		},
-		Observer: contract.Observer{Name: observerName}, ValidForSeconds: 30, ObservedGeneration: t.applied,
-		ObservedAt: w.now(), // no rule reads it; here it distinguishes old and new observations
-		Reconcile:  contract.Reconcile{Outcome: contract.Succeeded},
-		Intent:     contract.Intent{Paused: t.paused, Stopped: t.stopped},
-		Units:      []contract.Unit{u},
-	}
 }
 
 // publish stores an observation.
@@ -228,26 +178,6 @@ func (w *simulation) apply(writer string, current *unstructured.Unstructured, co
 	}
 	w.store(u)
 	return true, false, nil
-}
-
-// compare checks the properties that must never regress.
-func (w *simulation) compare(writer string, u *unstructured.Unstructured, before, after []metav1.Condition) {
-	for _, b := range before {
-		for _, a := range after {
-			if a.Type != b.Type {
-				continue
-			}
-			if a.ObservedGeneration < b.ObservedGeneration {
-				w.reportViolation("B2: at %s %s wrote %s=%s/%s of %s for generation %d, after %s/%s for %d", w.now().Format("15:04:05"), writer, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
-			}
-			if a.ObservedGeneration > u.GetGeneration() {
-				w.reportViolation("B2: %s of %s claims generation %d of %d", a.Type, u.GetName(), a.ObservedGeneration, u.GetGeneration())
-			}
-			if a.Status == b.Status && !a.LastTransitionTime.Equal(&b.LastTransitionTime) && a.LastTransitionTime.Before(&b.LastTransitionTime) {
-				w.reportViolation("B2: %s of %s is %s since %s, before since %s", a.Type, u.GetName(), a.Status, a.LastTransitionTime, b.LastTransitionTime)
-			}
-		}
-	}
 }
 
 // holder is the part of a status that contains conditions.

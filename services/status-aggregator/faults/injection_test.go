@@ -56,17 +56,21 @@ func (r *run) fault(ctx context.Context) {
 // change changes one object.
 func (r *run) change(name string) {
 	t := r.actual[name]
-	switch r.random.IntN(8) {
+	switch r.random.IntN(10) {
 	case 0:
 		r.changeSpec(name)
 	case 1, 2:
-		t.applied = t.generation
+		t.applySpec()
 	case 3:
 		t.crashing = !t.crashing
 	case 4:
 		t.paused = !t.paused
 	case 5:
 		t.stopped = !t.stopped
+	case 6:
+		r.changeIneffectively(name)
+	case 7:
+		t.outcome = succeeded
 	default:
 		t.available = r.random.Int32N(desired + 1)
 	}
@@ -86,7 +90,16 @@ func (r *run) removeFaults() {
 		r.startAggregator()
 	}
 	for _, t := range r.actual {
-		*t = actualState{uid: t.uid, generation: t.generation, applied: t.generation, available: desired}
+		*t = actualState{uid: t.uid, generation: t.generation, applied: t.generation, available: desired, outcome: succeeded}
+	}
+}
+
+// changeSpecs changes the spec of some objects to one that takes no effect.
+func (r *run) changeSpecs() {
+	for _, name := range names {
+		if r.actual[name] != nil && r.chance(50) {
+			r.changeIneffectively(name)
+		}
 	}
 }
 
@@ -97,7 +110,7 @@ func (r *run) end() {
 			continue
 		}
 		t := r.actual[name]
-		switch r.random.IntN(6) {
+		switch r.random.IntN(7) {
 		case 0:
 			t.available = 1
 		case 1:
@@ -108,6 +121,8 @@ func (r *run) end() {
 			t.paused = true
 		case 4:
 			r.changeSpec(name)
+		case 5:
+			t.outcome = succeeded
 		}
 	}
 }

@@ -25,6 +25,7 @@ var oneSeed = flag.Uint64("seed", 0, "run the simulation of this seed only")
 const (
 	faultTime         = 180 * time.Second // duration of faults in each run
 	convergence       = 60 * time.Second  // after which all conditions that are not damped must be correct
+	reaction          = 15 * time.Second  // the same without faults before; less than the grace of a missing observation
 	dampedConvergence = 15 * time.Minute  // after which all conditions must be correct
 )
 
@@ -73,29 +74,36 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 		r.step(ctx)
 	}
 	r.removeFaults()
-	for range int(convergence / time.Second) {
-		r.step(ctx)
-	}
+	r.steps(ctx, convergence)
 	expected := map[string]conditions.Result{}
-	for name := range r.actual {
-		expected[name] = r.expect(name, conditions.State{})
+	r.expectAll(expected)
+	damped := []string{conditions.TypeDegraded, conditions.TypeUpgradable}
+	for _, change := range []func(){r.changeSpecs, r.end} {
+		change()
+		r.expectAll(expected)
+		r.steps(ctx, reaction)
+		r.check(expected, "after 15 s", damped...)
 	}
-	r.end()
-	for name := range r.actual {
-		expected[name] = r.expect(name, expected[name].Memory)
-	}
-	for range int(convergence / time.Second) {
-		r.step(ctx)
-	}
-	r.check(expected, "after a minute", conditions.TypeDegraded, conditions.TypeUpgradable)
-	for range int((dampedConvergence - convergence) / time.Second) {
-		r.step(ctx)
-	}
-	for name := range r.actual {
-		expected[name] = r.expect(name, expected[name].Memory)
-	}
+	r.steps(ctx, convergence-reaction)
+	r.check(expected, "after a minute", damped...)
+	r.steps(ctx, dampedConvergence-convergence)
+	r.expectAll(expected)
 	r.check(expected, "at the end")
 	return r.violations, nil
+}
+
+// steps advances the simulation by a duration.
+func (r *run) steps(ctx context.Context, d time.Duration) {
+	for range int(d / time.Second) {
+		r.step(ctx)
+	}
+}
+
+// expectAll computes the expected conditions of all objects, after the former ones.
+func (r *run) expectAll(expected map[string]conditions.Result) {
+	for name := range r.actual {
+		expected[name] = r.expect(name, expected[name].Memory)
+	}
 }
 
 // expect computes the expected conditions of an object from complete observations.
