@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
@@ -14,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// TestDatabaseThatCannotStartIsUpdated corrects an image that cannot be pulled. The volume stays.
+// TestDatabaseThatCannotStartIsUpdated corrects an image that cannot be pulled, which the instance reports. The volume stays.
 func TestDatabaseThatCannotStartIsUpdated(t *testing.T) {
 	t.Parallel()
 	s := &testEnv{api: apiServer(t)}
@@ -23,7 +24,8 @@ func TestDatabaseThatCannotStartIsUpdated(t *testing.T) {
 	s.settings.Images.Postgres = "missing/postgres:16"
 	s.run()
 	s.volume("10Gi")
-	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata-pg-0"}}
 	expect.Object(t, s.api, pod, func(p *corev1.Pod) error {
 		isPullFailure := func(c corev1.ContainerStatus) bool {
@@ -33,6 +35,12 @@ func TestDatabaseThatCannotStartIsUpdated(t *testing.T) {
 			return fmt.Errorf("containers %+v", p.Status.ContainerStatuses)
 		}
 		return nil
+	})
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
+		if c := meta.FindStatusCondition(i.Status.Conditions, "Degraded"); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "ImagePull" {
+			return fmt.Errorf("Degraded = %+v", c)
+		}
+		return checkMessages(i.Status.Conditions, "postgres: an image cannot be pulled.", "Degraded")
 	})
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: names.PostgresClaim("shop")}}
 	s.read(claim)

@@ -1,6 +1,8 @@
 package observation
 
 import (
+	"time"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -8,7 +10,7 @@ import (
 )
 
 // ForInstance returns the observation of an instance; failure is the error of the reconcile.
-func ForInstance(p status.Instance, failure error) contract.Observation {
+func ForInstance(p status.Instance, failure error, now time.Time) contract.Observation {
 	i := p.Object
 	o := contract.Observation{
 		Object:             workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance")),
@@ -18,19 +20,31 @@ func ForInstance(p status.Instance, failure error) contract.Observation {
 		DeployedVersion:    i.Status.DeployedVersion,
 		Reconcile:          instanceReconcile(p, failure),
 		Intent:             status.Intent(i),
-		Units:              []contract.Unit{componentUnit("metadata", p.Metadata)},
 	}
-	if i.Spec.Metadata.Postgres == nil {
-		base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
-		database := workload.StatefulSet(base, p.Database, workload.Inputs{})
-		if p.DatabaseFailure != "" {
-			database.Failures = append(database.Failures, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: p.DatabaseFailure})
-		}
-		o.Units = append(o.Units, database)
+	metadata := componentUnit("metadata", p.Metadata)
+	if i.Spec.Metadata.Postgres != nil {
+		o.Units = []contract.Unit{metadata, componentUnit("gateway", p.Gateway)}
+		return o
 	}
-	o.Units = append(o.Units, componentUnit("gateway", p.Gateway))
+	database := databaseUnit(p, now)
+	if deadline := p.Metadata.Deadline(); lacksReplicas(metadata) && lacksReplicas(database) && !deadline.IsZero() && !now.Before(deadline) {
+		metadata.Stalled = true // it waits for the database, which has no deadline of its own
+	}
+	o.Units = []contract.Unit{metadata, database, componentUnit("gateway", p.Gateway)}
 	return o
 }
+
+// databaseUnit returns the unit of the operator's own PostgreSQL.
+func databaseUnit(p status.Instance, now time.Time) contract.Unit {
+	base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
+	u := workload.StatefulSet(base, p.Database, workload.Inputs{Pods: p.DatabasePods, Now: now})
+	if p.DatabaseFailure != "" {
+		u.Failures = append(u.Failures, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: p.DatabaseFailure})
+	}
+	return u
+}
+
+func lacksReplicas(u contract.Unit) bool { return u.Available < u.Desired }
 
 func componentUnit(name string, c status.Component) contract.Unit {
 	base := contract.Unit{Name: name, Kind: "Deployment", Role: contract.Serving, Routed: true, Desired: c.Replicas}

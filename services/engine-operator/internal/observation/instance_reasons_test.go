@@ -52,7 +52,7 @@ func instanceRow(name, on string, metadata, gateway status.Component, change fun
 		change(&i)
 	}
 	i.Object.Status = i.Next(testTime)
-	return reasonRow{name: name, on: on, six: six, remedy: remedy, own: i.Object.Status.Conditions, observation: ForInstance(i, nil)}
+	return reasonRow{name: name, on: on, six: six, remedy: remedy, own: i.Object.Status.Conditions, observation: ForInstance(i, nil, testTime)}
 }
 
 // metadataRow returns the conditions of an instance whose metadata service failed.
@@ -76,13 +76,19 @@ func startReasons() []reasonRow {
 		i.DatabaseFailure = "forbidden: exceeded quota"
 	}, "FTTFFF RollingOut CreateFailed", "")
 	created.cause = "postgres: pods cannot be created: forbidden: exceeded quota"
+	broken := instanceRow("Provisioning, the database's image cannot be pulled", "MetadataReady=False", starting, ok, func(i *status.Instance) {
+		applied(i)
+		i.Object.Spec.Metadata.Postgres = nil
+		i.Database, i.DatabaseReplicas, i.DatabasePods = &appsv1.StatefulSet{}, 1, []corev1.Pod{podWaiting("ErrImagePull")}
+	}, "FTTFFF RollingOut ImagePull", "")
+	broken.cause = "postgres: an image cannot be pulled"
 	return []reasonRow{
 		instanceRow("AllComponentsReady", "Ready=True", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
 		instanceRow("Ready", "MetadataReady=True", ok, starting, applied, "FTFFFF RollingOut AsExpected", ""),
 		instanceRow("Initializing", "Ready=False", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
 		instanceRow("Provisioning", "MetadataReady=False", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
 		instanceRow("ProbeFailed", "GatewayReady=False", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
-		created,
+		created, broken,
 	}
 }
 

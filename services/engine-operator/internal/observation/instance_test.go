@@ -39,7 +39,7 @@ func instanceWith(metadata, gateway status.Component) status.Instance {
 func TestInstanceObservation(t *testing.T) {
 	p := instanceWith(availableComponent(), failing(status.NewRejection("spec.x: no")))
 	p.Gateway.Replicas = 2
-	o := ForInstance(p, nil)
+	o := ForInstance(p, nil, testTime)
 	var units []string
 	for _, u := range o.Units {
 		units = append(units, u.Name)
@@ -55,7 +55,7 @@ func TestInstanceObservation(t *testing.T) {
 	}
 	blocked := instanceWith(availableComponent(), availableComponent())
 	blocked.Failure = &status.Failure{Reason: v1alpha1.ReasonDeletionBlocked}
-	if got := ForInstance(blocked, nil).Reconcile.Outcome; got != contract.Succeeded {
+	if got := ForInstance(blocked, nil, testTime).Reconcile.Outcome; got != contract.Succeeded {
 		t.Errorf("a deletion that waits for engines is %s", got)
 	}
 }

@@ -2,10 +2,12 @@ package status
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -39,6 +41,24 @@ type Component struct {
 // hasReadyPod reports whether a pod of the component is ready.
 func (c Component) hasReadyPod() bool {
 	return c.Deployment != nil && c.Replicas > 0 && c.Deployment.Status.ReadyReplicas > 0
+}
+
+// defaultProgressDeadline is the API server's default for a Deployment, in seconds.
+const defaultProgressDeadline = 600
+
+// Deadline returns when a component without available pods exceeds the progress deadline of its Deployment; zero if it has
+// pods. Kubernetes applies that deadline only until a rollout of the Deployment ends.
+func (c Component) Deadline() time.Time {
+	if c.Deployment == nil {
+		return time.Time{}
+	}
+	for _, d := range c.Deployment.Status.Conditions {
+		if d.Type == appsv1.DeploymentAvailable && d.Status == corev1.ConditionFalse {
+			seconds := ptr.Deref(c.Deployment.Spec.ProgressDeadlineSeconds, defaultProgressDeadline)
+			return d.LastTransitionTime.Add(time.Duration(seconds) * time.Second)
+		}
+	}
+	return time.Time{}
 }
 
 // condition returns the condition of the component; name is used in messages. It is nil when nothing is

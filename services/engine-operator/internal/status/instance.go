@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -31,9 +32,11 @@ type Instance struct {
 	// Database is the operator's own PostgreSQL, nil when the spec names an external one or
 	// when it does not exist; DatabaseReplicas is its desired number, 1 or 0.
 	// DatabaseFailure describes why its pod cannot be created; empty when no failure is known.
+	// DatabasePods are its pods, nil while it lacks none.
 	Database         *appsv1.StatefulSet
 	DatabaseReplicas int32
 	DatabaseFailure  string
+	DatabasePods     []corev1.Pod
 	// Failure prevents the whole instance from being Ready, regardless of its components.
 	Failure *Failure
 	// Evaluated is true when the reconcile checked the whole latest generation, even if it could

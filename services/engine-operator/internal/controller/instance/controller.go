@@ -173,7 +173,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	if changed {
 		r.recordEvents(before, s.instance)
 	}
-	after, err := r.Reporter.Report(ctx, s.instance, observation.ForInstance(outcome, failure))
+	after, err := r.Reporter.Report(ctx, s.instance, observation.ForInstance(outcome, failure, r.Clock.Now()))
 	if err != nil {
 		return 0, errors.Join(failure, fmt.Errorf("report: %w", err))
 	}

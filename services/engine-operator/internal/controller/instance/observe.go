@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 		s.metadata.WaitsFor = ", and neither has its database"
 	}
 	s.observed = true
-	return steps.Result{Requeue: steps.MinRequeue(requeue, r.findCreateFailure(ctx, s))}, nil
+	return steps.Result{Requeue: steps.MinRequeue(requeue, steps.MinRequeue(r.findCreateFailure(ctx, s), r.readDatabasePods(ctx, s)))}, nil
 }
 
 // findCreateFailure determines why the database has no pod, and returns the delay of the next check.

@@ -28,7 +28,8 @@ type reconcileState struct {
 	metadata, gateway status.Component
 	database          *appsv1.StatefulSet
 	databaseReplicas  int32
-	databaseFailure   string // why its pod cannot be created
+	databaseFailure   string       // why its pod cannot be created
+	databasePods      []corev1.Pod // nil while it lacks none
 
 	// The failure of the whole instance, and the errors of single components, none of which
 	// blocks the others.
@@ -52,7 +53,7 @@ func (s *reconcileState) outcome(failure error) status.Instance {
 	failed := s.failure != nil && s.failure.Reason != v1alpha1.ReasonDeletionBlocked
 	return status.Instance{
 		Object: s.instance, Metadata: s.metadata, Gateway: s.gateway,
-		Database: s.database, DatabaseReplicas: s.databaseReplicas, DatabaseFailure: s.databaseFailure,
+		Database: s.database, DatabaseReplicas: s.databaseReplicas, DatabaseFailure: s.databaseFailure, DatabasePods: s.databasePods,
 		Failure: s.failure, Evaluated: s.evaluated,
 		Applied: s.evaluated && !s.pending && failure == nil && !failed && s.metadata.Failure == nil && s.gateway.Failure == nil,
 	}
