@@ -222,6 +222,20 @@ func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	compare(t, statuses{Degraded: "True/InsufficientReplicas"}, r)
 }
 
+// A spec that waited is rolled out once it is approved: the next writer does not count it as rolled out before.
+func TestHandoverKeepsPendingRollout(t *testing.T) {
+	lost := units(unit("web", available(1)))
+	waiting := healthy(awaiting(conditions.ReasonAwaitingApproval), lost)
+	o, former, next := &object{t: t, generation: 1}, &writer{}, &writer{}
+	former.write(o, start, healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }))
+	o.generation = 2
+	former.write(o, start, waiting)
+	next.write(o, start, waiting)
+	for _, after := range []time.Duration{conditions.RecoveryHold, 2 * conditions.MissingReplicasHold} {
+		compare(t, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}, next.write(o, start.Add(after), healthy(lost)))
+	}
+}
+
 // A failed write does not count as a change by another writer: the State stays valid.
 func TestHoldDownSurvivesLostWrite(t *testing.T) {
 	h := newHistory(t)

@@ -69,17 +69,21 @@ func restoreState(old map[string]metav1.Condition) State {
 			m.Flaps.Cause = d.Reason
 		}
 	}
-	switch p := old[TypeProgressing]; p.Reason {
-	case ReasonAsExpected, ReasonReplicasMissing, ReasonScalingDown:
-		if stop := old[TypeStopped].Status; stop == "" || stop == metav1.ConditionFalse {
-			m.Settled = p.ObservedGeneration // a rollout follows a stop
-		}
-	default:
-		if pins(p) {
-			m.Settled = old[TypeAvailable].ObservedGeneration
-		}
+	if rolledOut(old) {
+		m.Settled = old[TypeAvailable].ObservedGeneration
 	}
 	return m
+}
+
+// rolledOut reports whether the conditions of an object state that the applied generation was rolled out.
+func rolledOut(old map[string]metav1.Condition) bool {
+	switch p := old[TypeProgressing]; p.Reason {
+	case ReasonAsExpected, ReasonReplicasMissing, ReasonScalingDown:
+		stop := old[TypeStopped].Status
+		return stop == "" || stop == metav1.ConditionFalse // a rollout follows a stop
+	default:
+		return pins(p)
+	}
 }
 
 // pins reports whether Progressing describes a spec that takes no effect, so that the
