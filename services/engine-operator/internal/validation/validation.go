@@ -70,22 +70,22 @@ func EngineMerged(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClas
 	own := &e.Spec.Template.Spec
 	known := map[string]bool{}
 	for _, layer := range []*corev1.PodSpec{own, &class.Spec.Template.Spec} { // reported on the layer itself
-		for _, e := range engineRules.containerNames(spec, layer) {
-			known[e.Field] = true
+		for _, conflict := range engineRules.containerNames(spec, layer) {
+			known[conflict.Field] = true
 		}
 	}
 	merged := resolve.Templates(&class.Spec.Template, e.Spec.Template)
 	var out field.ErrorList
-	for _, e := range engineRules.containerNames(spec, &merged.Spec) {
-		if known[e.Field] {
+	for _, conflict := range engineRules.containerNames(spec, &merged.Spec) {
+		if known[conflict.Field] {
 			continue
 		}
 		list := "initContainers"
-		if slices.ContainsFunc(own.Containers, func(c corev1.Container) bool { return c.Name == e.BadValue }) {
+		if slices.ContainsFunc(own.Containers, func(c corev1.Container) bool { return c.Name == conflict.BadValue }) {
 			list = "containers"
 		}
-		e.Field, e.Detail = spec.Child(list).Key(fmt.Sprint(e.BadValue)).String(), isClassName+inherited(class)
-		out = append(out, e)
+		conflict.Field, conflict.Detail = spec.Child(list).Key(fmt.Sprint(conflict.BadValue)).String(), isClassName+inherited(class)
+		out = append(out, conflict)
 	}
 	return out
 }

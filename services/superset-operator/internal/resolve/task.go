@@ -186,28 +186,36 @@ func IgnoredFields(sup *v1alpha1.Superset) []string {
 
 // ignoredFields returns the commands and arguments in pod templates of tasks, whose own command has another field. They are
 // rejected for a task that has not run: its default command would run instead, and that of a clone drops a database.
+// The preflight has no command of its own.
 func ignoredFields(sup *v1alpha1.Superset) (ignored, rejected violations) {
-	if enabled(orZero(sup.Spec.Lifecycle).Disabled) {
-		return nil, nil
-	}
-	list := tasks(sup)
-	for i := range list {
-		t, path, out := &list[i], "spec.lifecycle.podTemplate.container", &rejected
-		if t.Kind.Type == Preflight.Type {
-			continue // has no command of its own
-		}
-		if t.Clone != nil {
-			path = "spec.lifecycle.clone.podTemplate.container"
-		}
-		if hasRun(sup.Status.Lifecycle, t.Kind) {
+	lc := orZero(sup.Spec.Lifecycle)
+	check := func(kind TaskKind, path string, template *v1alpha1.PodTemplate, command []string) {
+		c, out := orZero(orZero(template).Container), &rejected
+		if hasRun(sup.Status.Lifecycle, kind) {
 			out = &ignored
 		}
-		if len(t.Pod.Container.Command) > 0 && len(t.Command) == 0 {
-			out.add(path+".command", "has no effect on task %[1]s: set spec.lifecycle.%[1]s.command instead", t.Slug)
+		if len(c.Command) > 0 && len(command) == 0 {
+			out.add(path+".command", "has no effect on task %[1]s: set spec.lifecycle.%[1]s.command instead", kind.Slug)
 		}
-		if len(t.Pod.Container.Args) > 0 {
-			out.add(path+".args", "have no effect on task %[1]s: add them to spec.lifecycle.%[1]s.command instead", t.Slug)
+		if len(c.Args) > 0 {
+			out.add(path+".args", "have no effect on task %[1]s: add them to spec.lifecycle.%[1]s.command instead", kind.Slug)
 		}
+	}
+	if enabled(lc.Disabled) {
+		return nil, nil
+	}
+	const path = "spec.lifecycle.podTemplate.container"
+	if clones(&lc) {
+		check(Clone, "spec.lifecycle.clone.podTemplate.container", lc.Clone.PodTemplate, lc.Clone.Command)
+	}
+	if migrates(&lc) {
+		check(Migrate, path, lc.PodTemplate, orZero(lc.Migrate).Command)
+	}
+	if rotates(&lc) {
+		check(Rotate, path, lc.PodTemplate, lc.Rotate.Command)
+	}
+	if initializes(&lc) {
+		check(Init, path, lc.PodTemplate, orZero(lc.Init).Command)
 	}
 	return ignored, rejected
 }

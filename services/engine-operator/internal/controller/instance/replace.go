@@ -8,13 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
 // replaceBrokenPod deletes the database pod if it cannot start and blocks the update that would fix it, for example of
@@ -24,11 +20,6 @@ func (r *Reconciler) replaceBrokenPod(ctx context.Context, s *reconcileState) (t
 	if s.database == nil || !isUpdateBlocked(s.database) {
 		return 0, nil
 	}
-	pods := &corev1.PodList{}
-	labels := client.MatchingLabels(names.ComponentLabels(s.instance.Name, render.ComponentPostgres))
-	if err := r.APIReader.List(ctx, pods, client.InNamespace(s.instance.Namespace), labels); err != nil {
-		return 0, fmt.Errorf("list pods of statefulset %q: %w", s.database.Name, err)
-	}
 	// Read after the pods: a pod that this version does not want has an old revision for certain.
 	set := &appsv1.StatefulSet{}
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.database), set); err != nil {
@@ -37,9 +28,9 @@ func (r *Reconciler) replaceBrokenPod(ctx context.Context, s *reconcileState) (t
 	if set.UID != s.database.UID || !isUpdateBlocked(set) {
 		return requeuePods, nil
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if !metav1.IsControlledBy(pod, set) || pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision || !cannotStart(pod) {
+	for i := range s.databasePods {
+		pod := &s.databasePods[i]
+		if pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision || !cannotStart(pod) {
 			continue
 		}
 		unchanged := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}

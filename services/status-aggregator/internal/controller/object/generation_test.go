@@ -113,6 +113,24 @@ var ineffective = map[string]func(*contract.Observation){
 	"a task failed": func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobFailed}} },
 }
 
+// The list of types is that of package conditions, which decides the generation of each condition.
+func TestReadTypesAreThoseOfConditions(t *testing.T) {
+	var read []string
+	for _, change := range ineffective {
+		received := observedOf(2, 1)
+		received.Observation.Reconcile.Outcome = contract.Succeeded
+		change(&received.Observation)
+		for _, c := range conditions.Compute(conditions.Input{Observation: &received.Observation, Generation: 2, Now: now, WithReady: true}).Conditions {
+			if c.ObservedGeneration == 2 && !slices.Contains(read, c.Type) {
+				read = append(read, c.Type)
+			}
+		}
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(read)), slices.Sorted(slices.Values(readTypes))) {
+		t.Errorf("conditions of %v have the generation that was read, want %v", read, readTypes)
+	}
+}
+
 // The conditions of a spec that takes no effect are followed without a pause, and once the observer is stale they
 // cover no generation that was not applied.
 func TestSpecThatTakesNoEffect(t *testing.T) {
