@@ -21,6 +21,9 @@ type TailConfig struct {
 	// OnSnapshot runs when the last message of every subject has been delivered. It
 	// runs again after each restart, which delivers all of them again.
 	OnSnapshot func()
+	// OnInterrupt, if set, runs when deliveries end, and again after each failed attempt to restart them, for example
+	// while the stream is missing. Messages may be missed from then until OnSnapshot.
+	OnInterrupt func()
 	// OnRestart, if set, runs before deliveries restart. recreated is true when the
 	// stream was re-created: sequences restart, and subjects that are missing in the
 	// next snapshot no longer exist.
@@ -103,6 +106,9 @@ func (t *tail) retry(ctx context.Context, err error) {
 		return
 	}
 	t.log.V(1).Info("Session ended, restarting", "cause", text(err))
+	if t.cfg.OnInterrupt != nil {
+		t.cfg.OnInterrupt()
+	}
 	if !errors.Is(err, errReconnected) {
 		t.pause(ctx)
 	}

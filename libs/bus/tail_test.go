@@ -21,6 +21,7 @@ type follower struct {
 	deleted   map[string]bool   // by subject
 	log       []string
 	snapshots int
+	complete  bool // since the last interruption
 	restarts  int
 	recreated int
 }
@@ -48,7 +49,8 @@ func followWith(t *testing.T, c client, cfg bus.TailConfig, before func()) *foll
 			}
 			f.model[d.Subject] = string(d.Data)
 		},
-		OnSnapshot: func() { f.mu.Lock(); f.snapshots++; f.mu.Unlock() },
+		OnSnapshot:  func() { f.mu.Lock(); f.snapshots++; f.complete = true; f.mu.Unlock() },
+		OnInterrupt: func() { f.mu.Lock(); f.complete = false; f.mu.Unlock() },
 		OnRestart: func(recreated bool) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -179,6 +181,33 @@ func TestTailSurvivesFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A reader learns that it misses messages while its stream is missing, not only when it restarts.
+func TestTailReportsInterruption(t *testing.T) {
+	_, c := bootstrapped(t)
+	f := follow(t, c, contract.StreamObservations)
+	complete := func(want bool) {
+		t.Helper()
+		eventually(t, func() error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.complete != want {
+				return fmt.Errorf("complete is %t after %d restarts", f.complete, f.restarts)
+			}
+			return nil
+		})
+	}
+	complete(true)
+	if err := c.JetStream().DeleteStream(t.Context(), contract.StreamObservations); err != nil {
+		t.Fatal(err)
+	}
+	complete(false)
+	if f.restarts > 0 {
+		t.Errorf("%d restarts without a stream", f.restarts)
+	}
+	bootstrap(t, c)
+	complete(true)
 }
 
 func consumers(t *testing.T, c client) []string {
