@@ -73,15 +73,25 @@ func (e *evaluation) appliedGeneration() int64 {
 // spec that takes no effect: they are valid for that spec. Available and Stopped
 // describe what runs.
 func (e *evaluation) observedGeneration(conditionType string) int64 {
-	switch conditionType {
-	case TypePaused:
+	switch {
+	case conditionType == TypePaused:
 		return e.readGeneration()
-	case TypeProgressing, TypeDegraded, TypeUpgradable:
-		if e.pinned() {
-			return max(e.readGeneration(), e.appliedGeneration())
-		}
+	case MayPrecedeApply(conditionType) && e.pinned():
+		return max(e.readGeneration(), e.appliedGeneration())
+	default:
+		return e.appliedGeneration()
 	}
-	return e.appliedGeneration()
+}
+
+// MayPrecedeApply reports whether the observedGeneration of conditions of this type may be that of a spec that was read and
+// takes no effect. Conditions of the other types have a generation that was applied.
+func MayPrecedeApply(conditionType string) bool {
+	switch conditionType {
+	case TypePaused, TypeProgressing, TypeDegraded, TypeUpgradable:
+		return true
+	default:
+		return false
+	}
 }
 
 // readGeneration returns the generation that the observer has read.

@@ -102,10 +102,6 @@ func decideUnobserved(f inputs) decision {
 	}
 }
 
-// readTypes are the types whose observedGeneration may be that of a spec that was read and takes no effect. The other
-// types carry a generation that was applied.
-var readTypes = []string{conditions.TypePaused, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable}
-
 // effectiveObservation returns the observation to compute conditions from, and its freshness. A stale observation
 // contributes only the read and the applied generation, neither lower than that of the conditions on the
 // object: an operator may have written since, or the bus may have lost its data. A generation that was read
@@ -119,7 +115,7 @@ func effectiveObservation(f inputs, freshness conditions.Freshness, observer str
 		o = f.received.Observation
 	}
 	for _, c := range f.present {
-		if slices.Contains(readTypes, c.Type) {
+		if conditions.MayPrecedeApply(c.Type) {
 			o.Object.Generation = max(o.Object.Generation, c.ObservedGeneration)
 		} else {
 			o.ObservedGeneration = max(o.ObservedGeneration, c.ObservedGeneration)
@@ -150,7 +146,7 @@ func isBehind(f inputs) bool {
 	o := f.received.Observation
 	for _, c := range f.present {
 		observed := o.ObservedGeneration
-		if slices.Contains(readTypes, c.Type) {
+		if conditions.MayPrecedeApply(c.Type) {
 			observed = max(observed, o.Object.Generation)
 		}
 		if observed < c.ObservedGeneration {

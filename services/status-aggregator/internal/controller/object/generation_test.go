@@ -1,7 +1,6 @@
 package object
 
 import (
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +58,7 @@ func conditionsOf(read, applied int64) []metav1.Condition {
 	var out []metav1.Condition
 	for _, conditionType := range conditions.TypesOf(true) {
 		generation := applied
-		if slices.Contains(readTypes, conditionType) {
+		if conditions.MayPrecedeApply(conditionType) {
 			generation = read
 		}
 		out = append(out, metav1.Condition{Type: conditionType, ObservedGeneration: generation})
@@ -111,24 +110,6 @@ var ineffective = map[string]func(*contract.Observation){
 		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 	},
 	"a task failed": func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobFailed}} },
-}
-
-// The list of types is that of package conditions, which decides the generation of each condition.
-func TestReadTypesAreThoseOfConditions(t *testing.T) {
-	var read []string
-	for _, change := range ineffective {
-		received := observedOf(2, 1)
-		received.Observation.Reconcile.Outcome = contract.Succeeded
-		change(&received.Observation)
-		for _, c := range conditions.Compute(conditions.Input{Observation: &received.Observation, Generation: 2, Now: now, WithReady: true}).Conditions {
-			if c.ObservedGeneration == 2 && !slices.Contains(read, c.Type) {
-				read = append(read, c.Type)
-			}
-		}
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(read)), slices.Sorted(slices.Values(readTypes))) {
-		t.Errorf("conditions of %v have the generation that was read, want %v", read, readTypes)
-	}
 }
 
 // The conditions of a spec that takes no effect are followed without a pause, and once the observer is stale they
