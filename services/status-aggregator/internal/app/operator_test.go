@@ -32,6 +32,7 @@ type operator struct {
 	name           string
 	kind           contract.Kind
 	conn           *bus.Conn
+	publisher      *bus.Publisher
 	observations   *bus.ObservationPublisher
 	stopHeartbeats func() // stops the heartbeats
 	clockOffset    time.Duration
@@ -48,11 +49,11 @@ func (f *fixture) operator(name string, kind contract.Kind) *operator {
 func (f *fixture) operatorWithClock(name string, kind contract.Kind, clockOffset time.Duration) *operator {
 	f.t.Helper()
 	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), clockOffset: clockOffset, interval: f.interval, results: map[string]conditions.State{}}
-	publisher := bus.NewPublisher(o.conn)
+	o.publisher = bus.NewPublisher(o.conn)
 	started := time.Now().Add(clockOffset).UnixMilli()
-	o.observations = bus.NewObservationPublisher(publisher, clusterName, contract.Observer{Name: name, Instance: "pod"},
+	o.observations = bus.NewObservationPublisher(o.publisher, clusterName, contract.Observer{Name: name, Instance: "pod"},
 		func() int64 { return started })
-	f.run(publisher.Run)
+	f.run(o.publisher.Run)
 	o.sendHeartbeats()
 	return o
 }
@@ -80,12 +81,12 @@ func (o *operator) sendHeartbeat(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().Add(o.clockOffset)
+	now, unacknowledged := time.Now().Add(o.clockOffset), o.publisher.Depth()
 	id := fmt.Sprintf("%s.%d.%d", o.name, now.UnixNano(), n)
 	body, err := contract.Encode(contract.Event{ID: id, Source: contract.Source(clusterName, o.name), Time: now},
 		contract.Heartbeat{
 			Cluster: clusterName, Observer: contract.Observer{Name: o.name}, Epoch: o.observations.Epoch(),
-			IntervalSeconds: int(o.interval / time.Second), SentAt: now,
+			IntervalSeconds: int(o.interval / time.Second), SentAt: now, Unacknowledged: &unacknowledged,
 		})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -21,6 +22,7 @@ func TestBusOutageAndRecovery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
+			f.interval = bus.HeartbeatInterval // an observation may be sent that late after the bus has returned
 			r := f.start()
 			o := f.operator("superset-operator", contract.Superset)
 			f.leading(time.Time{})
@@ -66,6 +68,42 @@ func TestBusOutageAndRecovery(t *testing.T) {
 			o.observe(u, 2)
 			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
 			flips.want(t, conditions.TypeDegraded, "False")
+		})
+	}
+}
+
+// An aggregator that cannot read one of its streams does not hold the Lease: the operators write the conditions.
+func TestMissingStreamEndsLease(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
+		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			r := f.start()
+			o := f.operator("superset-operator", contract.Superset)
+			f.leading(time.Time{})
+			u := f.superset("main")
+			flips := f.record(u)
+			o.observe(u, 2)
+			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			held := func(want float64) {
+				t.Helper()
+				expect.Eventually(t, expect.Long, func() error {
+					if got := value(t, r, "flotilla_status_lease_held"); got != want {
+						return fmt.Errorf("lease held: %v, want %v", got, want)
+					}
+					return nil
+				})
+			}
+			if err := f.conn.JetStream().DeleteStream(t.Context(), stream); err != nil {
+				t.Fatal(err)
+			}
+			held(0)
+			o.reportStandalone(u, o.observe(u, 1))
+			f.bootstrap()
+			held(1)
+			o.observe(u, 2)
+			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
 		})
 	}
 }

@@ -2,8 +2,8 @@
 // heartbeats of its observers.
 //
 // Each stream is read as a snapshot of the last message of every subject first, then
-// followed live. [Ingest.CaughtUp] is true once both snapshots are complete; a restart of
-// either makes it false again. Retained messages build the model, but only live messages
+// followed live. [Ingest.CaughtUp] is true once both snapshots are complete; an interruption of
+// either makes it false again, also while the stream is missing. Retained messages build the model, but only live messages
 // count as heartbeats.
 //
 // A message is valid when subject and payload agree on cluster, namespace, kind, name and

@@ -136,9 +136,10 @@ func (i *Ingest) tail(ctx context.Context, n int, prefix string) error {
 				onMessage(ctx, d)
 			}
 		},
-		OnSnapshot: func() { i.snapshot(ctx, n) },
-		OnRestart:  func(recreated bool) { i.restart(ctx, n, recreated) },
-		Log:        logr.FromContextOrDiscard(ctx),
+		OnSnapshot:  func() { i.snapshot(ctx, n) },
+		OnInterrupt: func() { i.interrupt(n) },
+		OnRestart:   func(recreated bool) { i.restart(ctx, n, recreated) },
+		Log:         logr.FromContextOrDiscard(ctx),
 	})
 }
 

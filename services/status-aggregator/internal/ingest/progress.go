@@ -12,28 +12,46 @@ import (
 func (i *Ingest) snapshot(ctx context.Context, n int) {
 	i.mu.Lock()
 	i.complete[n] = true
-	done := i.caughtUpLocked()
 	i.mu.Unlock()
-	if !done {
-		return
+	if i.connect() {
+		logr.FromContextOrDiscard(ctx).Info("Caught up with the bus", "objects", i.cfg.Model.Len())
 	}
-	logr.FromContextOrDiscard(ctx).Info("Caught up with the bus", "objects", i.cfg.Model.Len())
-	i.cfg.Liveness.SetConnected(i.cfg.Clock.Now())
-	i.cfg.OnCaughtUp()
+}
+
+// interrupt marks the tracker as disconnected while a stream is not read: its reader may return much later than that of
+// the other one.
+func (i *Ingest) interrupt(n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.complete[n] = false
+	i.cfg.Liveness.SetDisconnected()
+}
+
+// connect marks the tracker as connected if both snapshots are complete, and reports whether they are.
+func (i *Ingest) connect() bool {
+	i.mu.Lock()
+	done := i.caughtUpLocked()
+	if done {
+		i.cfg.Liveness.SetConnected(i.cfg.Clock.Now())
+	}
+	i.mu.Unlock()
+	if done {
+		i.cfg.OnCaughtUp()
+	}
+	return done
 }
 
 func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
-	i.mu.Lock()
-	i.complete[n] = false
-	if recreated {
-		i.lastHeartbeats = map[string]uint64{}
-	}
-	i.mu.Unlock()
 	logr.FromContextOrDiscard(ctx).Info("Restarting to read the stream", "stream", streams[n], "recreated", recreated)
-	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()
-	if recreated && streams[n] == contract.StreamObservations {
+	switch {
+	case !recreated:
+	case streams[n] == contract.StreamObservations:
 		i.cfg.Model.StreamRecreated()
+	case streams[n] == contract.StreamHeartbeats:
+		i.mu.Lock()
+		clear(i.lastHeartbeats)
+		i.mu.Unlock()
 	}
 	i.cfg.OnRestart()
 }
@@ -49,13 +67,7 @@ func (i *Ingest) reconnected() {
 func (i *Ingest) MarkUnconfirmed() {
 	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()
-	i.mu.Lock()
-	done := i.caughtUpLocked()
-	i.mu.Unlock()
-	if done {
-		i.cfg.Liveness.SetConnected(i.cfg.Clock.Now())
-		i.cfg.OnCaughtUp()
-	}
+	i.connect()
 }
 
 // watchLink marks the tracker as disconnected while the connection is down.

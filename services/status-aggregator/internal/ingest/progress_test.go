@@ -29,20 +29,38 @@ func (r *reconnecting) Connected() bool {
 	return was
 }
 
-func TestReconnectDuringCheckOfLink(t *testing.T) {
-	const observer = "superset-operator"
+const observer = "superset-operator"
+
+func newIngest(t *testing.T, tracker *liveness.Tracker) *Ingest {
+	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracker := liveness.NewTracker(0, liveness.DefaultInactivity, observer)
-	i := New(Config{
+	return New(Config{
 		Bus: &reconnecting{}, Model: model.NewStore(), Liveness: tracker, Clock: clocktesting.NewFakeClock(sent), Metrics: m,
 		OnRestart: func() {}, OnCaughtUp: func() {},
 	})
+}
+
+func TestReconnectDuringCheckOfLink(t *testing.T) {
+	tracker := liveness.NewTracker(0, liveness.DefaultInactivity, observer)
+	i := newIngest(t, tracker)
 	i.complete = [len(streams)]bool{true, true}
 	i.checkLink()
 	if state, _ := tracker.State(observer, sent); state != liveness.Unconfirmed {
 		t.Errorf("state %s after the reconnect, want %s", state, liveness.Unconfirmed)
+	}
+}
+
+// The last heartbeat of a stopped observer would count as one that was missed, so the observer as alive.
+func TestOnlyRecreatedHeartbeatsAreForgotten(t *testing.T) {
+	for n, want := range []uint64{7, 0} {
+		i := newIngest(t, liveness.NewTracker(0, liveness.DefaultInactivity, observer))
+		i.lastHeartbeats[observer] = 7
+		i.restart(t.Context(), n, true)
+		if got := i.lastHeartbeats[observer]; got != want {
+			t.Errorf("after %s was re-created: last heartbeat %d, want %d", streams[n], got, want)
+		}
 	}
 }
