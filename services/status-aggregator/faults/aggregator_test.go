@@ -40,14 +40,13 @@ type aggregator struct {
 	cache    map[string]*unstructured.Unstructured
 	due      map[contract.Ref]time.Time
 
-	session          int // bus session of the subscription; 0: none
-	streamGeneration int
-	from             uint64 // sequence of the observation stream at the start of the session
-	read             uint64 // last sequence read
-	heartbeat        uint64
-	renewed          time.Time // last renewal of the Lease by this process
-	lastStep         time.Time // last time that the process ran
-	held             bool
+	observations, heartbeats reader
+	from                     uint64 // sequence of the observation stream at the start of its session
+	read                     uint64 // last sequence read
+	heartbeat                uint64
+	renewed                  time.Time // last renewal of the Lease by this process
+	lastStep                 time.Time // last time that the process ran
+	held                     bool
 }
 
 func newAggregator(w *simulation, name string, m *metrics.Metrics) *aggregator {
@@ -59,7 +58,7 @@ func newAggregator(w *simulation, name string, m *metrics.Metrics) *aggregator {
 	a.watchdog = liveness.NewWatchdog(a.liveness, a.missedHeartbeat, nil, func(string, liveness.State) { a.enqueueAll() })
 	a.control = object.New(object.Config{
 		Kinds: w.kinds, Model: a.model, Liveness: a.liveness, Reader: a, History: a.records, Writer: a,
-		Permitted:      func() bool { return a.staleLeader || a.session > 0 && a.holds() },
+		Permitted:      func() bool { return a.staleLeader || a.isCaughtUp() && a.holds() },
 		PurgeTombstone: a.purge,
 		Clock:          w.clock, Metrics: m,
 	})
@@ -140,71 +139,6 @@ func (a *aggregator) watch() {
 	}
 }
 
-// listen reads the two streams like package ingest.
-func (a *aggregator) listen() {
-	if !a.w.busUp {
-		a.session = 0
-		a.liveness.SetDisconnected()
-		return
-	}
-	if a.session != a.w.session || a.streamGeneration != a.w.streamGeneration {
-		a.snapshot()
-		return
-	}
-	for _, m := range a.w.log[min(a.read, uint64(len(a.w.log))):] {
-		if !a.w.chance(80) {
-			break // it and all later messages are still in flight
-		}
-		a.receive(m, true)
-		a.read = m.sequence
-	}
-	if delivered := a.w.log[a.from:a.read]; len(delivered) > 0 && a.w.chance(10) { // redeliver one
-		a.receive(delivered[a.w.random.IntN(len(delivered))], true)
-	}
-	if a.w.heartbeat.sequence > a.heartbeat && a.w.chance(90) {
-		a.heartbeat = a.w.heartbeat.sequence
-		a.liveness.RecordSeen(observerName, a.w.heartbeat.epoch, liveness.DefaultValidity, a.w.now())
-		if a.w.heartbeat.holding {
-			a.liveness.RecordPending(observerName, a.w.now())
-		}
-	}
-}
-
-// snapshot starts a session: the latest message of each object, then live messages.
-func (a *aggregator) snapshot() {
-	recreated := a.streamGeneration != a.w.streamGeneration
-	a.liveness.SetDisconnected()
-	a.model.Retained()
-	if recreated {
-		a.model.StreamRecreated()
-		a.heartbeat = 0
-	}
-	a.records.invalidate()
-	for _, m := range a.w.last {
-		a.receive(m, false)
-	}
-	a.session, a.streamGeneration = a.w.session, a.w.streamGeneration
-	a.from, a.read, a.heartbeat = a.w.sequence, a.w.sequence, max(a.heartbeat, a.w.heartbeat.sequence)
-	a.liveness.SetConnected(a.w.now())
-	a.enqueueAll()
-}
-
-func (a *aggregator) receive(m message, live bool) {
-	now := a.w.now()
-	received := model.Received{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
-	if a.model.Merge(ref(m.name), received) != model.Applied {
-		return
-	}
-	if live {
-		a.liveness.RecordSeen(observerName, m.o.Epoch, time.Duration(m.o.ValidForSeconds)*time.Second, now)
-	}
-	after := object.Debounce
-	if a.w.chance(50) { // the object was not reconciled for that time
-		after = object.Gather
-	}
-	a.at(ref(m.name), after)
-}
-
 // missedHeartbeat is the watchdog's probe of the stream.
 func (a *aggregator) missedHeartbeat(context.Context, string) (bool, error) {
 	if !a.w.busUp {
@@ -215,7 +149,7 @@ func (a *aggregator) missedHeartbeat(context.Context, string) (bool, error) {
 
 // renew renews the Lease like package lease.
 func (a *aggregator) renew() {
-	if a.session == 0 {
+	if !a.isCaughtUp() {
 		a.renewed = time.Time{}
 	} else if a.w.apiUp && (a.renewed.IsZero() || a.w.now().Sub(a.renewed) >= lease.RenewEvery) {
 		a.renewed = a.w.now()
@@ -238,7 +172,7 @@ func (a *aggregator) holds() bool {
 }
 
 func (a *aggregator) purge(r contract.Ref, upTo model.Position, done func()) error {
-	if !a.w.busUp || a.streamGeneration != a.w.streamGeneration {
+	if !a.w.busUp || a.observations.streamGeneration != a.w.streamGeneration {
 		return nil // a resync repeats it
 	}
 	if m, ok := a.w.last[r.Name]; ok && m.sequence <= upTo.Sequence {
