@@ -91,6 +91,20 @@ func TestRepeatedReportCountsOnce(t *testing.T) {
 	}
 }
 
+// buffered reads the body of each request before the proxy sends it. The server closes the body of a request once the engine
+// answers, and a transport that has not read its end yet then closes the connection to the engine (golang/go#40747).
+func buffered(proxy http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	})
+}
+
 // TestSDKQueriesAreCounted sends queries with Firebolt's own client: to a real stub engine, and through a proxy that sends
 // each a second time.
 func TestSDKQueriesAreCounted(t *testing.T) {
@@ -100,7 +114,7 @@ func TestSDKQueriesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := &url.URL{Scheme: "http", Host: engine.Address + ":" + strconv.Itoa(ports.Query)}
-	direct := httputil.NewSingleHostReverseProxy(target)
+	direct := buffered(httputil.NewSingleHostReverseProxy(target))
 	for name, handler := range map[string]http.Handler{
 		"once": direct,
 		"twice": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
