@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,29 +29,59 @@ func (p env) withCRDs() {
 // withoutCRDs uninstalls the CRDs of the service if an earlier test has installed them.
 func (p env) withoutCRDs() {
 	p.Helper()
-	if _, found := installed.LoadAndDelete(p.service); !found {
+	if _, found := installed.Load(p.service); !found {
 		return
 	}
 	p.namespace = crdNamespace
-	p.helm("uninstall", p.service+"-crds", "--wait")
+	p.uninstallCRDs()
+	installed.Delete(p.service)
 }
 
-// installCRDs installs the CRDs of the service. The API server ends a write after 34 s, whatever timeout its client has, and a
-// large definition takes that long on a machine with other work. Then the release has failed, and is installed again.
+// installCRDs installs the CRDs of the service.
 func (p env) installCRDs(flags ...string) {
 	p.Helper()
 	name := p.service + "-crds"
 	args := append([]string{"install", name, chart(name), "--wait"}, flags...)
-	expect.Eventually(p, 3*expect.Long, func() error {
+	p.write(func() error {
 		_, err := p.tryHelm(args...)
-		if err == nil {
-			return nil
+		if isTimeout(err) {
+			p.uninstallCRDs()
 		}
-		if !strings.Contains(err.Error(), "request did not complete within requested timeout") {
+		return err
+	})
+}
+
+// uninstallCRDs uninstalls the CRDs of the service. Helm shows the cause of a failure only with --debug.
+func (p env) uninstallCRDs() {
+	p.Helper()
+	p.write(func() error {
+		_, err := p.tryHelm("uninstall", p.service+"-crds", "--wait", "--debug")
+		return err
+	})
+}
+
+// timeouts are parts of the errors of a write that took too long. The API server ends one after 34 s, whatever timeout its
+// client has, helm ends its discovery after 32 s, and a connection without an answer to pings is lost after 45 s. A large
+// definition takes that long on a machine with other work.
+var timeouts = []string{
+	"request did not complete within requested timeout", "context deadline exceeded", "Client.Timeout exceeded", "client connection lost",
+}
+
+func isTimeout(err error) bool {
+	return err != nil && slices.ContainsFunc(timeouts, func(text string) bool { return strings.Contains(err.Error(), text) })
+}
+
+// write repeats a write of CRDs that timed out.
+func (p env) write(crds func() error) {
+	p.Helper()
+	expect.Eventually(p, 3*expect.Long, func() error {
+		err := crds()
+		if err != nil && !isTimeout(err) {
 			p.Fatal(err)
 		}
-		p.Logf("The installation is repeated: %v", err)
-		p.helm("uninstall", name, "--wait")
+		if err != nil {
+			p.Logf("The write of the CRDs is repeated: %v", err)
+		}
 		return err
 	})
 }

@@ -176,14 +176,14 @@ func (p env) definitions() {
 		crd.SetName(doc.GetName())
 		crds = append(crds, crd)
 	}
-	p.helm("uninstall", name, "--wait")
+	p.uninstallCRDs()
 	for _, crd := range crds {
 		if err := p.client.Get(p.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
 			p.Errorf("the CRD was deleted: %v", err)
 		}
 	}
 	p.installCRDs("--set", "keep=false")
-	p.helm("uninstall", name, "--wait")
+	p.uninstallCRDs()
 	for _, crd := range crds {
 		expect.Deleted(p, p.client, crd)
 	}
