@@ -80,8 +80,9 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 	})
 }
 
-// changeIsPropagated creates a Superset and rolls out an engine, and expects the events of both
-// on the bus, and those of the Superset from the subscriber in docs/examples.
+// changeIsPropagated creates a Superset and an instance, and rolls out an engine. It expects the events of the Superset and
+// the engine on the bus, and those of the Superset from the subscriber in docs/examples. The events show that the aggregator
+// writes the conditions: those of the samples may be the operators'.
 func (s *suite) changeIsPropagated(t *testing.T) {
 	t.Helper()
 	printed := s.subscribe(t)
@@ -96,9 +97,18 @@ func (s *suite) changeIsPropagated(t *testing.T) {
 		return nil
 	})
 
-	spec := map[string]any{
-		"instanceRef": s.list(t, instances)[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
+	sample := s.list(t, instances)[0]
+	copied, _, err := unstructured.NestedMap(sample.Object, "spec")
+	if err != nil {
+		t.Fatal(err)
 	}
+	delete(copied, "id")
+	if err := unstructured.SetNestedField(copied, "seen", "metadata", "postgres", "database"); err != nil {
+		t.Fatal(err)
+	}
+	s.apply(t, instances, "seen", copied)
+	s.wait(t, instances, "seen", isHealthy)
+	spec := map[string]any{"instanceRef": sample.GetName(), "replicas": int64(2), "drainCheckEnabled": false}
 	s.apply(t, engines, "seen", spec)
 	s.wait(t, engines, "seen", isHealthy)
 	spec["replicas"] = int64(3)
