@@ -137,7 +137,7 @@ func (i *Ingest) tail(ctx context.Context, n int, prefix string) error {
 			}
 		},
 		OnSnapshot:  func() { i.snapshot(ctx, n) },
-		OnInterrupt: func() { i.interrupt(n) },
+		OnInterrupt: func() { i.interrupt(ctx, n) },
 		OnRestart:   func(recreated bool) { i.restart(ctx, n, recreated) },
 		Log:         logr.FromContextOrDiscard(ctx),
 	})

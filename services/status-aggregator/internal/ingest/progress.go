@@ -20,9 +20,12 @@ func (i *Ingest) snapshot(ctx context.Context, n int) {
 
 // interrupt marks the tracker as disconnected while a stream is not read: its reader may return much later than that of
 // the other one.
-func (i *Ingest) interrupt(n int) {
+func (i *Ingest) interrupt(ctx context.Context, n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.complete[n] {
+		logr.FromContextOrDiscard(ctx).Info("Interrupted, the operators write conditions until the stream is read again", "stream", streams[n])
+	}
 	i.complete[n] = false
 	i.cfg.Liveness.SetDisconnected()
 }

@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -62,5 +65,19 @@ func TestOnlyRecreatedHeartbeatsAreForgotten(t *testing.T) {
 		if got := i.lastHeartbeats[observer]; got != want {
 			t.Errorf("after %s was re-created: last heartbeat %d, want %d", streams[n], got, want)
 		}
+	}
+}
+
+// A stream that is missing is named once, not after each attempt to read it.
+func TestInterruptionIsLoggedOnce(t *testing.T) {
+	var lines []string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	i := newIngest(t, liveness.NewTracker(0, liveness.DefaultInactivity, observer))
+	i.complete = [len(streams)]bool{true, true}
+	for range 2 {
+		i.interrupt(ctx, 0)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], streams[0]) {
+		t.Errorf("logged %q, want one line that names %s", lines, streams[0])
 	}
 }
