@@ -31,12 +31,7 @@ func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 			f := newFixture(t)
 			link := f.link(client)
 			f.start()
-			o := f.operator("superset-operator", contract.Superset)
-			f.leading(time.Time{})
-			u := f.superset("main")
-			flips := f.record(u)
-			o.observe(u, 2)
-			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			o, u, flips := f.available()
 			f.wantHistory("main snapshot")
 
 			link.dropResponses()
@@ -148,12 +143,7 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	o.send(u, 2, 7)
 	expect.Eventually(t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.Provenance.Seq != 7 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
-	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
@@ -71,12 +70,7 @@ func TestServerDiskFails(t *testing.T) {
 		o.JetStreamMaxStore = 8 << 30 // the space that it assumes
 	})
 	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 
 	fillFile := filepath.Join(disk, "filler")
 	fillDisk(t, fillFile)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
-	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
@@ -22,12 +21,7 @@ func TestStreamWithTwoHeads(t *testing.T) {
 	var store string
 	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
 	f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 
 	f.stopNATS()
 	fork := filepath.Join(t.TempDir(), "nats")

@@ -144,12 +144,7 @@ func TestThreeServersLoseMajority(t *testing.T) {
 	params.Replicas = 3
 	f := newFixtureAt(t, cluster.url(), params)
 	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 
 	s := &persistentPublisher{}
 	conn := f.connect("changes")
@@ -168,12 +163,7 @@ func TestThreeServersLoseMajority(t *testing.T) {
 
 	cluster.servers[0].Stop()
 	cluster.servers[1].Stop()
-	expect.Eventually(t, expect.Long, func() error {
-		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
-			return fmt.Errorf("lease held without a majority: %v", held)
-		}
-		return nil
-	})
+	r.waitForLease(t, 0)
 	cluster.servers[0].Start()
 	cluster.servers[1].Start()
 	s.waitForProgress(t)

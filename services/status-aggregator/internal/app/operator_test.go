@@ -114,6 +114,18 @@ func (f *fixture) superset(name string) *unstructured.Unstructured {
 	return u
 }
 
+// available starts an operator whose first observation makes a new Superset available, as the aggregator writes.
+func (f *fixture) available() (*operator, *unstructured.Unstructured, *recorder) {
+	f.t.Helper()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	return o, u, flips
+}
+
 // read gets the current version of the object.
 func (f *fixture) read(u *unstructured.Unstructured) {
 	f.t.Helper()

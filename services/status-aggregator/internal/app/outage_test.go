@@ -24,21 +24,11 @@ func TestBusOutageAndRecovery(t *testing.T) {
 			f := newFixture(t)
 			f.interval = bus.HeartbeatInterval // an observation may be sent that late after the bus has returned
 			r := f.start()
-			o := f.operator("superset-operator", contract.Superset)
-			f.leading(time.Time{})
-			u := f.superset("main")
-			flips := f.record(u)
-			o.observe(u, 2)
-			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			o, u, flips := f.available()
 			f.wantHistory("main snapshot")
 
 			f.nats.Stop()
-			expect.Eventually(t, expect.Long, func() error {
-				if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
-					return fmt.Errorf("lease held: %v", held)
-				}
-				return nil
-			})
+			r.waitForLease(t, 0)
 			renewed := f.lease().Spec.RenewTime
 			o.reportStandalone(u, o.observe(u, 1)) // its decision 30 s after the last renewal
 			version := u.GetResourceVersion()
@@ -80,28 +70,14 @@ func TestMissingStreamEndsLease(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			r := f.start()
-			o := f.operator("superset-operator", contract.Superset)
-			f.leading(time.Time{})
-			u := f.superset("main")
-			flips := f.record(u)
-			o.observe(u, 2)
-			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-			held := func(want float64) {
-				t.Helper()
-				expect.Eventually(t, expect.Long, func() error {
-					if got := value(t, r, "flotilla_status_lease_held"); got != want {
-						return fmt.Errorf("lease held: %v, want %v", got, want)
-					}
-					return nil
-				})
-			}
+			o, u, flips := f.available()
 			if err := f.conn.JetStream().DeleteStream(t.Context(), stream); err != nil {
 				t.Fatal(err)
 			}
-			held(0)
+			r.waitForLease(t, 0)
 			o.reportStandalone(u, o.observe(u, 1))
 			f.bootstrap()
-			held(1)
+			r.waitForLease(t, 1)
 			o.observe(u, 2)
 			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
 		})
@@ -113,12 +89,7 @@ func TestRecreatedStreamsAreReplayed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	f.wantHistory("main snapshot") // an event that is still in the outbox is not lost with the stream
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, "KV_" + contract.BucketStatus, contract.StreamLifecycle} {
 		if err := f.conn.JetStream().DeleteStream(t.Context(), stream); err != nil {
@@ -177,6 +148,17 @@ func TestStandbyBecomesLeader(t *testing.T) {
 func value(t *testing.T, r *running, name string) float64 {
 	t.Helper()
 	return r.metric(t, name, nil)
+}
+
+// waitForLease waits until the aggregator holds the Lease (1), or does not (0).
+func (r *running) waitForLease(t *testing.T, want float64) {
+	t.Helper()
+	expect.Eventually(t, expect.Long, func() error {
+		if held := value(t, r, "flotilla_status_lease_held"); held != want {
+			return fmt.Errorf("lease held: %v, want %v", held, want)
+		}
+		return nil
+	})
 }
 
 // metric reads a counter or gauge of an aggregator.

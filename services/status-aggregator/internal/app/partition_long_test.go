@@ -30,12 +30,7 @@ func TestPartitionedServers(t *testing.T) {
 	f.urls[Name] = cluster.servers[0].URL()
 	f.interval = bus.HeartbeatInterval
 	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	s := &persistentPublisher{}
 	f.urls["changes"] = cluster.servers[2].URL()
 	conn := f.connect("changes")

@@ -18,12 +18,7 @@ func TestRestartChangesNoCondition(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	version, history := u.GetResourceVersion(), f.history()
 
 	r.stop()

@@ -22,12 +22,7 @@ func TestBusRestoredFromBackup(t *testing.T) {
 	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
 	backup := filepath.Join(t.TempDir(), "backup")
 	f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	f.wantHistory("main snapshot")
 
 	f.stopNATS()
@@ -83,12 +78,7 @@ func TestMissingBucketPermissionEndsLeadership(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Eventually(t, expect.Long, func() error {
-		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
-			return fmt.Errorf("lease held: %v", held)
-		}
-		return nil
-	})
+	r.waitForLease(t, 0)
 	if present, err := expect.Conditions(u); err != nil || len(present) != 0 {
 		t.Errorf("conditions were written: %v, %v", present, err)
 	}
@@ -99,12 +89,7 @@ func TestDeletedConsumersAreRecreated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
-	u := f.superset("main")
-	flips := f.record(u)
-	o.observe(u, 2)
-	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o, u, flips := f.available()
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
 		for _, name := range f.consumers(stream) {
 			if err := f.conn.JetStream().DeleteConsumer(t.Context(), stream, name); err != nil {

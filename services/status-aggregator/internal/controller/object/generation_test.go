@@ -57,9 +57,10 @@ func observedOf(read, applied int64) *model.Received {
 func conditionsOf(read, applied int64) []metav1.Condition {
 	var out []metav1.Condition
 	for _, conditionType := range conditions.TypesOf(true) {
-		generation := applied
-		if conditions.MayPrecedeApply(conditionType) {
-			generation = read
+		generation := read
+		switch conditionType {
+		case conditions.TypeAvailable, conditions.TypeStopped, conditions.TypeReady:
+			generation = applied
 		}
 		out = append(out, metav1.Condition{Type: conditionType, ObservedGeneration: generation})
 	}
