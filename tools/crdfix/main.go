@@ -2,8 +2,8 @@
 //
 //   - items of status.conditions become atomic, so that each condition has one field manager
 //     under server-side apply (controller-gen rejects the marker on metav1.Condition);
-//   - the metadata of embedded pod templates keeps its labels and annotations, which
-//     structural pruning would drop;
+//   - the metadata of embedded pod templates may have a creation timestamp, which kubectl create --dry-run writes as null;
+//   - values that Go does not decode are rejected;
 //   - embedded pod specs do not require containers, so that a template may set only other fields;
 //   - descriptions below the second level of an embedded pod template are removed, since
 //     client-side kubectl apply rejects a CRD over 256 KiB;
@@ -62,6 +62,7 @@ func fix(crd map[string]any) {
 		if spec, ok := nested(schema, "properties", "spec").(map[string]any); ok {
 			fixTemplates(spec)
 		}
+		restrict(schema)
 	}
 }
 
@@ -69,7 +70,7 @@ func fix(crd map[string]any) {
 func fixTemplates(schema map[string]any) {
 	if isPodTemplate(schema) {
 		if metadata, ok := nested(schema, "properties", "metadata").(map[string]any); ok {
-			metadata["x-kubernetes-preserve-unknown-fields"] = true
+			keepCreationTimestamp(metadata)
 		}
 		if podSpec, ok := nested(schema, "properties", "spec").(map[string]any); ok {
 			dropRequired(podSpec, "containers")
@@ -81,20 +82,8 @@ func fixTemplates(schema map[string]any) {
 		shorten(schema)
 		return
 	}
-	for _, key := range []string{"properties", "items", "additionalProperties"} {
-		child, ok := schema[key].(map[string]any)
-		if !ok {
-			continue
-		}
-		if key != "properties" {
-			fixTemplates(child)
-			continue
-		}
-		for _, property := range child {
-			if p, ok := property.(map[string]any); ok {
-				fixTemplates(p)
-			}
-		}
+	for _, child := range children(schema) {
+		fixTemplates(child)
 	}
 }
 
