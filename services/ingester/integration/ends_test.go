@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,4 +104,35 @@ func TestImmutableObjectDeletedDuringOutageIsClosed(t *testing.T) {
 	b.patch(m, `{"metadata":{"finalizers":null}}`)
 	b.expectDeleted(m)
 	b.row(m, "closed here lightgbm", state)
+}
+
+// TestEvictionKeepsDependents evicts an object that owns another one. The garbage collector must release the dependent, and
+// the row must not show the deletion, after which it could not be restored.
+func TestEvictionKeepsDependents(t *testing.T) {
+	b := newEnv(t)
+	b.start()
+	m := b.finalizer(b.create(b.model("churn")))
+	b.stored(m)
+	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "dependent", Namespace: b.namespace,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: api.GroupVersion, Kind: "Model", Name: m.GetName(), UID: m.GetUID()}},
+	}}
+	if err := b.client.Create(t.Context(), dependent); err != nil {
+		t.Fatal(err)
+	}
+	b.patch(m, annotation(api.ImmutableAnnotation))
+	b.expectDeleted(m)
+	expect.Eventually(t, expect.Long, func() error {
+		if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(dependent), dependent); err != nil {
+			return err
+		}
+		if n := len(dependent.OwnerReferences); n > 0 || dependent.DeletionTimestamp != nil {
+			return fmt.Errorf("%d owner references, deleted at %v", n, dependent.DeletionTimestamp)
+		}
+		return nil
+	})
+	b.row(m, "live evicted xgboost", state)
+	b.row(m, "0", "SELECT json LIKE '%deletionTimestamp%' OR json LIKE '%\"orphan\"%' FROM model WHERE uid = ?")
+	b.published()
+	b.events(m, "created", "evicted")
 }

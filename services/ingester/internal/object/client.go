@@ -146,11 +146,12 @@ func (c *Client) PatchFinalizers(ctx context.Context, o *Object, manager string,
 	return Parse(answer, c.annotations...)
 }
 
-// Delete deletes exactly this version of the object.
-func (c *Client) Delete(ctx context.Context, o *Object) error {
+// Delete deletes exactly this version of the object. policy decides about its dependents; nil means the default of the API server.
+func (c *Client) Delete(ctx context.Context, o *Object, policy *metav1.DeletionPropagation) error {
 	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},
+		PropagationPolicy: policy,
 	})
 	if err != nil {
 		return fmt.Errorf("encode preconditions: %w", err)

@@ -191,7 +191,7 @@ func TestPatchAndDeleteRequireVersion(t *testing.T) {
 		t.Error(got, err)
 	}
 	refusing := client(t, http.StatusConflict, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
-	if err := refusing.Delete(t.Context(), o); !apierrors.IsConflict(err) {
+	if err := refusing.Delete(t.Context(), o, nil); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	want := []string{

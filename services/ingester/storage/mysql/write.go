@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,22 +31,32 @@ func (s *Storage) Upsert(ctx context.Context, object runtime.Object, direct bool
 	return s.store(ctx, object, record.Live, indexedFields)
 }
 
-// Evict implements storage.IngesterStorage. The stored state of an evicted object lacks our
-// finalizer, which has no purpose in storage.
+// Evict implements storage.IngesterStorage.
 func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
 	u, _, err := s.content(object)
 	if err != nil {
 		return err
 	}
-	snapshot := u.DeepCopy()
+	return s.store(ctx, beforeEviction(u), record.Evicted, nil)
+}
+
+// beforeEviction returns an object without what its eviction leaves on it: our finalizer, which has no purpose in
+// storage, and the finalizer of the garbage collector with the times of that deletion. The stored object is not terminating.
+func beforeEviction(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := u.DeepCopy()
 	var keep []string
-	for _, f := range snapshot.GetFinalizers() {
-		if f != api.IngesterFinalizer {
+	for _, f := range out.GetFinalizers() {
+		switch f {
+		case api.IngesterFinalizer:
+		case metav1.FinalizerOrphanDependents:
+			out.SetDeletionTimestamp(nil)
+			out.SetDeletionGracePeriodSeconds(nil)
+		default:
 			keep = append(keep, f)
 		}
 	}
-	snapshot.SetFinalizers(keep)
-	return s.store(ctx, snapshot, record.Evicted, nil)
+	out.SetFinalizers(keep)
+	return out
 }
 
 // Finish implements storage.IngesterStorage.
@@ -53,7 +66,15 @@ func (s *Storage) Finish(ctx context.Context, object runtime.Object) error {
 
 // Release implements storage.IngesterStorage.
 func (s *Storage) Release(ctx context.Context, object runtime.Object) error {
-	return s.store(ctx, object, record.Released, nil)
+	m, err := meta.Accessor(object)
+	if err != nil || !slices.Contains(m.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return s.store(ctx, object, record.Released, nil)
+	}
+	u, _, err := s.content(object)
+	if err != nil {
+		return err
+	}
+	return s.store(ctx, beforeEviction(u), record.Released, nil)
 }
 
 // Reopen implements storage.IngesterStorage.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,7 +151,7 @@ func (r *Reconciler) deleteMarked(ctx context.Context, o *object.Object) error {
 	if err := r.closeRow(ctx, o, r.config.Store.Finish); err != nil {
 		return err
 	}
-	return r.deleteVersion(ctx, o)
+	return r.deleteVersion(ctx, o, nil)
 }
 
 // closeRow stores the object's final state and closes its row. A final state that
@@ -173,7 +174,8 @@ func (r *Reconciler) closeRow(ctx context.Context, o *object.Object, store func(
 
 // evict stores the object one last time and deletes it from the cluster. Its row stays live
 // and has exactly the deleted version: a change that the API server acknowledged meanwhile
-// makes the deletion a conflict.
+// makes the deletion a conflict. The object still exists, in storage, so its dependents stay: the garbage
+// collector removes their references to it, and holds it until then with the finalizer orphan.
 func (r *Reconciler) evict(ctx context.Context, o *object.Object) error {
 	if err := r.config.Checkpoint.Behind(ctx); err != nil {
 		return r.keep(ctx, o, err)
@@ -199,7 +201,7 @@ func (r *Reconciler) evict(ctx context.Context, o *object.Object) error {
 	if err := r.config.Checkpoint.Advance(ctx); err != nil {
 		return fmt.Errorf("advance checkpoint: %w", err)
 	}
-	return r.deleteVersion(ctx, released)
+	return r.deleteVersion(ctx, released, new(metav1.DeletePropagationOrphan))
 }
 
 // keep stores an object that must not be evicted while the database is behind, and returns the reason.
@@ -210,13 +212,13 @@ func (r *Reconciler) keep(ctx context.Context, o *object.Object, reason error) e
 	return reason
 }
 
-// deleteVersion removes our finalizer and deletes exactly the version of the decision.
-func (r *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error {
+// deleteVersion removes our finalizer and deletes exactly the version of the decision, with a policy for its dependents.
+func (r *Reconciler) deleteVersion(ctx context.Context, o *object.Object, dependents *metav1.DeletionPropagation) error {
 	o, err := r.removeFinalizer(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := client.IgnoreNotFound(r.client.Delete(ctx, o)); err != nil {
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, o, dependents)); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
 	return nil

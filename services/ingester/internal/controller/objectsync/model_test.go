@@ -68,14 +68,15 @@ func (a *apiServer) change(f func(*unstructured.Unstructured)) {
 	a.commit(changed)
 }
 
-// remove deletes the object, as any client may.
-func (a *apiServer) remove() {
+// remove deletes the object, as any client may, and adds finalizers.
+func (a *apiServer) remove(finalizers ...string) {
 	if a.object.GetDeletionTimestamp() != nil {
 		return
 	}
 	a.change(func(o *unstructured.Unstructured) {
 		now := metav1.Unix(2e9, 0)
 		o.SetDeletionTimestamp(&now)
+		o.SetFinalizers(append(o.GetFinalizers(), finalizers...))
 		o.SetGeneration(o.GetGeneration() + 1)
 	})
 }
@@ -171,6 +172,16 @@ func (a *apiServer) delete(body []byte) any {
 		return *rejected
 	}
 	a.precondition, _ = strconv.Atoi(*o.Preconditions.ResourceVersion)
-	a.remove()
+	if api.IsSet(a.object.GetAnnotations(), api.DeletingAnnotation) {
+		if o.PropagationPolicy != nil {
+			a.t.Errorf("deleted with policy %s, want the default", *o.PropagationPolicy)
+		}
+		a.remove()
+	} else { // an eviction
+		if o.PropagationPolicy == nil || *o.PropagationPolicy != metav1.DeletePropagationOrphan {
+			a.t.Error("evicted with its dependents")
+		}
+		a.remove(metav1.FinalizerOrphanDependents) // until the garbage collector has released the dependents
+	}
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 }

@@ -35,6 +35,7 @@ type backups struct {
 	number    int64 // the checkpoint in the backup
 	restored  bool
 	lost      bool // a restore followed the deletion of the object
+	unseen    bool // only finalizers of others held the object at a restore, and it was not reconciled since: its end equals lost
 	evicted   bool // the object was evicted
 	ambiguous bool // an eviction can no longer be distinguished from a deletion
 	found     bool // the restored database has a row of it
@@ -89,6 +90,7 @@ func (b *backups) backUpOrRestore() {
 	b.restored = true
 	released := b.h.object != nil && b.h.released()
 	b.ambiguous = b.ambiguous || released
+	b.unseen = released
 	b.exec("DELETE FROM model WHERE uid = ?", b.h.uid)
 	b.exec("INSERT INTO model SELECT * FROM backup")
 	b.exec("DELETE FROM checkpoint")

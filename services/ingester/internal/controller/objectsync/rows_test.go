@@ -13,6 +13,7 @@ type storedRow struct {
 	found, closed, evicted bool
 	version                int
 	content                string
+	collected              bool // the row has the finalizer of the garbage collector
 }
 
 func (h *history) row() (r storedRow) {
@@ -21,8 +22,9 @@ func (h *history) row() (r storedRow) {
 		return "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.annotations.\"" + name + "\"')), '')"
 	}
 	err := h.db.QueryRowContext(h.Context(), "SELECT TRUE, delete_time IS NOT NULL, delete_time IS NULL AND evict_time IS NOT NULL, res_version,"+
-		" CONCAT_WS(' ', algorithm, "+mark(api.ImmutableAnnotation)+", "+mark(api.DeletingAnnotation)+") FROM model WHERE uid = ?", h.uid).
-		Scan(&r.found, &r.closed, &r.evicted, &r.version, &r.content)
+		" CONCAT_WS(' ', algorithm, "+mark(api.ImmutableAnnotation)+", "+mark(api.DeletingAnnotation)+"),"+
+		" json LIKE '%\"orphan\"%' FROM model WHERE uid = ?", h.uid).
+		Scan(&r.found, &r.closed, &r.evicted, &r.version, &r.content, &r.collected)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		h.Fatal(err)
 	}
@@ -33,7 +35,7 @@ func (h *history) row() (r storedRow) {
 func (h *history) check() {
 	h.Helper()
 	row := h.row()
-	if h.object == nil && h.lost {
+	if h.object == nil && (h.lost || h.unseen) {
 		h.checkInOlderDatabase(row)
 		return
 	}
@@ -53,6 +55,9 @@ func (h *history) check() {
 	deleted := h.deleted && (!h.ambiguous || !row.evicted) || h.closedBefore && row.closed
 	if row.closed != deleted || row.evicted == deleted {
 		h.Errorf("%s deleted by a user: %t, its row is %+v", h.uid, h.deleted, row)
+	}
+	if row.collected {
+		h.Errorf("the row of %s has the finalizer of the garbage collector", h.uid)
 	}
 	if row.content != h.content {
 		h.Errorf("%q was acknowledged, stored is %+v", h.content, row)

@@ -142,6 +142,13 @@ func (u *users) removeFinalizer(name, what string) string {
 	return what
 }
 
+// collectGarbage ends the deletion of an evicted object, as the garbage collector does once no object depends on it.
+func (h *history) collectGarbage() {
+	if h.object != nil {
+		h.note(h.removeFinalizer(metav1.FinalizerOrphanDependents, "collect garbage"))
+	}
+}
+
 // closeRow closes the open row: the HTTP API does for an object that exists in storage only. The row of
 // any other object is closed by mistake.
 func (h *history) closeRow() {
