@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 )
 
 var deleteParameters = []string{paramDryRun}
@@ -112,14 +113,17 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 }
 
 // checkAbsent returns errMoved if the cluster has an object of the name. It is called after the row was
-// read: that may be the row of an object which was created since the cluster was read.
+// read: that may be the row of an object which was created since the cluster was read. A cluster that does not serve the
+// kind shows nothing about its objects.
 func (a *handlers) checkAbsent(ctx context.Context, t target) error {
 	_, err := a.cluster.Get(ctx, t.kind, t.namespace, t.name)
 	switch {
 	case err == nil:
 		return errMoved
-	case apierrors.IsNotFound(err):
+	case listing.NoObject(err):
 		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s", errNotServed, err.Error())
 	default:
 		return clusterError(err)
 	}

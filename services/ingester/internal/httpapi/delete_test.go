@@ -79,6 +79,31 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// A cluster without the CRD of a kind does not show whether an object exists.
+func TestDeleteOfUnservedKindClosesNothing(t *testing.T) {
+	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", models, "churn", "404 page not found", 0, true)
+	for name, path := range map[string]string{
+		"an object": churn, "a dry run": churn + "?dryRun=All", "a collection": root + "/namespaces/default/models",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newEnv(t)
+			b.cluster.err, b.store.object = unserved, model(7)
+			b.store.list = storage.ListResponse{Items: []runtime.Object{model(7)}}
+			a := b.send(http.MethodDelete, path, "")
+			b.status(a, http.StatusServiceUnavailable, "the Kubernetes API server does not serve models.michelangelo.api: install its CRD")
+			if a.Header.Get("Retry-After") == "" {
+				t.Error("the response has no Retry-After")
+			}
+			if len(b.store.closed) > 0 {
+				t.Errorf("closed %v", b.store.closed)
+			}
+			if a := b.send(http.MethodGet, churn, ""); a.StatusCode != http.StatusOK {
+				t.Errorf("the stored object has status %d", a.StatusCode)
+			}
+		})
+	}
+}
+
 func withAnnotation(u *unstructured.Unstructured, value string) *unstructured.Unstructured {
 	u.SetAnnotations(map[string]string{api.DeletingAnnotation: value})
 	return u

@@ -92,6 +92,8 @@ func translate(t target, err error) error {
 		return apierrors.NewTimeoutError("the request took too long", retryLater)
 	case errors.Is(err, errClusterUnavailable):
 		return unavailable("the Kubernetes API server does not answer")
+	case errors.Is(err, errNotServed):
+		return unavailable("the Kubernetes API server does not serve " + resource(t.kind).String() + ": install its CRD")
 	case database.Classify(err) != database.Other:
 		return unavailable("storage does not answer")
 	}
@@ -106,6 +108,9 @@ func unavailable(dependency string) error {
 
 // errClusterUnavailable marks an error of the API server that the caller did not cause.
 var errClusterUnavailable = errors.New("API server request failed")
+
+// errNotServed marks a kind that the API server does not serve, as without its CRD.
+var errNotServed = errors.New("API server does not serve the kind")
 
 // errClusterDenied marks a permission that the ingester lacks.
 var errClusterDenied = errors.New("API server denied the request of the ingester")

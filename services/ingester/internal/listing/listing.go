@@ -33,6 +33,11 @@ func NewList(kind *registry.Kind) *metav1.PartialObjectMetadataList {
 // NotServed reports whether the error of a list means that the cluster does not serve the kind.
 func NotServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
+// NoObject reports whether the error of a get means that the cluster serves the kind and has no such object.
+func NoObject(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // EachMetadata calls f with the metadata of every object of a kind; see [Pages].
 func EachMetadata(ctx context.Context, reader client.Reader, kind *registry.Kind, namespaces []string, f func(*metav1.PartialObjectMetadata) error) (version int64, err error) {
 	newList := func() *metav1.PartialObjectMetadataList { return NewList(kind) }

@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
@@ -43,8 +42,8 @@ func deleted(ctx context.Context, reader client.Reader, kind *registry.Kind, r r
 	switch {
 	case err == nil:
 		return string(object.GetUID()) != r.UID, nil
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return true, nil // the object is not found, and the kind is served
+	case listing.NoObject(err):
+		return true, nil
 	default:
 		return false, fmt.Errorf("get %s %s/%s: %w", kind.Name, r.Namespace, r.Name, err)
 	}
