@@ -79,6 +79,21 @@ func TestServiceRunsAndStopsInOrder(t *testing.T) {
 	}
 }
 
+func TestServiceClosesAfterControllers(t *testing.T) {
+	p := newEnv(t)
+	s := start(t, "closing", nil, p.args()...)
+	p.marks("first") // it leads
+	s.stop()
+	rest := s.log.String()
+	for _, want := range []string{"Runnable ended", "Closed the second", "Closed the first"} {
+		_, after, found := strings.Cut(rest, want)
+		if !found {
+			t.Fatalf("%q is not logged in order:\n%s", want, s.log.String())
+		}
+		rest = after
+	}
+}
+
 func TestServiceServesProfilesOnRequest(t *testing.T) {
 	p := newEnv(t)
 	port, err := freeport.One()

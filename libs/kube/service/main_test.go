@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
@@ -44,6 +45,16 @@ func testService(mode string) Spec {
 					_, err := os.Stat(os.Getenv(releaseVariable))
 					return err
 				}); err != nil {
+					return err
+				}
+			case "closing":
+				rt.AtExit(func(context.Context) error { rt.Log.Info("Closed the first"); return nil })
+				rt.AtExit(func(context.Context) error { rt.Log.Info("Closed the second"); return nil })
+				if err := rt.Add(manager.RunnableFunc(func(ctx context.Context) error {
+					<-ctx.Done()
+					rt.Log.Info("Runnable ended")
+					return nil
+				})); err != nil {
 					return err
 				}
 			case "broken":

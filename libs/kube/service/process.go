@@ -88,6 +88,7 @@ func (p *process) run(ctx context.Context) error {
 		p.atExit(busRun.close)
 		rt.Bus, rt.Observations = busRun.conn, busRun.observations
 	}
+	p.atExit(rt.Close)
 	if !api.wait(ctx, p.log) || !prerequisites.wait(ctx, p.log) {
 		return nil // stopped by a signal
 	}

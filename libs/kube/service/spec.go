@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -64,4 +66,20 @@ type Runtime struct {
 	Clock        clock.WithTicker
 	// Instance names this process: the pod's name in a cluster, else the host's.
 	Instance string
+
+	closers []func(context.Context) error
+}
+
+// AtExit registers a function that runs after the manager has returned. A runnable cannot close what the controllers use: the
+// manager ends those of all replicas before the controllers.
+func (r *Runtime) AtExit(f func(context.Context) error) { r.closers = append(r.closers, f) }
+
+// Close calls the functions of AtExit, newest first. [Main] calls it within the seconds that are left of a shutdown.
+func (r *Runtime) Close(ctx context.Context) error {
+	var errs []error
+	for _, f := range slices.Backward(r.closers) {
+		errs = append(errs, f(ctx))
+	}
+	r.closers = nil
+	return errors.Join(errs...)
 }

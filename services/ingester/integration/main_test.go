@@ -140,7 +140,7 @@ func (b *env) start(change ...func(*app.Options)) (stop func()) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
+		if err := errors.Join(mgr.Start(ctx), rt.Close(context.WithoutCancel(ctx))); err != nil {
 			b.Errorf("the ingester ended: %v", err)
 		}
 	})

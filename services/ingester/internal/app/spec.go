@@ -121,7 +121,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	notify := func() {}
-	// The store outlives the signal: it stops after the controllers.
+	// The store outlives the signal: addStore closes it after the controllers.
 	i.store, err = mysql.Open(context.WithoutCancel(ctx), mysql.Options{
 		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
 		Outbox: i.Bus != nil, OnCommit: func() { notify() }, Settings: i.o.serverSettings(),

@@ -15,14 +15,14 @@ import (
 
 // addStore adds the store to the manager. Every replica prepares the schema, so that a
 // standby is ready for failover; the leader resolves the incarnation before its
-// controllers may write.
+// controllers may write. The store is closed after the controllers have ended, which write until then.
 func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watch) error {
+	rt.AtExit(func(ctx context.Context) error { return closeStore(ctx, store) })
 	if err := rt.Add(nonLeaderRunnable(func(ctx context.Context) error {
 		if err := store.Prepare(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		<-ctx.Done()
-		return store.Close()
+		return nil
 	})); err != nil {
 		return fmt.Errorf("add store: %w", err)
 	}
@@ -31,6 +31,18 @@ func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watc
 		return fmt.Errorf("add incarnation resolver: %w", err)
 	}
 	return nil
+}
+
+// closeStore closes the store, which waits for its last transactions, until ctx ends.
+func closeStore(ctx context.Context, store *mysql.Storage) error {
+	closed := make(chan error, 1)
+	go func() { closed <- store.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("close store: %w", ctx.Err())
+	}
 }
 
 // nonLeaderRunnable is a runnable that every replica starts, not only the leader.

@@ -91,6 +91,6 @@ func (b *Env) setUp(ctx context.Context) (run func() error, err error) {
 	}
 	return func() error {
 		defer checkResults()
-		return mgr.Start(ctx)
+		return errors.Join(mgr.Start(ctx), rt.Close(context.WithoutCancel(ctx)))
 	}, nil
 }
