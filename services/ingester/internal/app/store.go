@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,9 @@ func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watc
 		return nil
 	})); err != nil {
 		return fmt.Errorf("add store: %w", err)
+	}
+	if err := rt.Add(nonLeaderRunnable(func(ctx context.Context) error { return watch.Follow(ctx, rt.Elected()) })); err != nil {
+		return fmt.Errorf("add standby watch: %w", err)
 	}
 	resolver := &incarnationResolver{rt: rt, store: store, watch: watch}
 	if err := rt.Add(manager.RunnableFunc(resolver.run)); err != nil {
@@ -55,7 +59,8 @@ func (r nonLeaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 func (nonLeaderRunnable) NeedLeaderElection() bool { return false }
 
 // incarnationResolver reads the resource version of the cluster, resolves the incarnation, and
-// then watches for a restore of the cluster to an earlier state.
+// then watches for a restore of the cluster to an earlier state. After a restore that happened while the process was a standby, it
+// ends the process instead: its caches are from before.
 type incarnationResolver struct {
 	rt    *service.Runtime
 	store *mysql.Storage
@@ -76,6 +81,9 @@ func (s *incarnationResolver) run(ctx context.Context) error {
 		if err == nil {
 			return s.watch.Run(ctx, cluster, current)
 		}
+		if errors.Is(err, incarnation.ErrClusterRestored) {
+			return err
+		}
 		if reason != err.Error() {
 			reason = err.Error()
 			s.rt.Log.Info("Waiting for the incarnation", "reason", reason)
@@ -90,6 +98,9 @@ func (s *incarnationResolver) run(ctx context.Context) error {
 
 // once resolves the incarnation, and returns the position of the cluster and the incarnation to write with.
 func (s *incarnationResolver) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
+	if err := s.watch.CheckFollowed(ctx); err != nil {
+		return cluster, 0, err
+	}
 	if cluster.UID, err = incarnation.ClusterUID(ctx, s.watch.APIReader); err != nil {
 		return cluster, 0, err
 	}

@@ -14,7 +14,7 @@
 // former leader still commits is then not ahead of it. From then on [Watch] detects
 // a restore of the cluster: the informers of a running process miss it, since their
 // watches wait for versions above the old ones. It bumps the incarnation and ends the
-// process, which restarts with fresh lists.
+// process, which restarts with fresh lists. A standby is ended in the same way by [Watch.Follow].
 package incarnation
 
 import (

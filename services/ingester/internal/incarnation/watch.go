@@ -55,6 +55,9 @@ type Watch struct {
 	mu     sync.Mutex
 	checks map[objectKey]bool
 	hint   chan struct{}
+
+	followMu sync.Mutex
+	followed followed
 }
 
 type objectKey struct {

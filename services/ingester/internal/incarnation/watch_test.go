@@ -37,10 +37,14 @@ type api struct {
 	lists           atomic.Int64
 	failing         atomic.Int64 // reads of the object that fail from now on
 	unserved        atomic.Value // the errors of the lists of kinds without a CRD
+	uid             atomic.Value // of the cluster, if it is another one
 }
 
 func (a *api) Get(_ context.Context, key types.NamespacedName, o client.Object, _ ...client.GetOption) error {
 	uid := "cluster-uid"
+	if other, ok := a.uid.Load().(string); ok {
+		uid = other
+	}
 	if key.Namespace != "" {
 		uid = "u"
 		if a.failing.Add(-1) >= 0 {
