@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/listing"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -40,6 +41,8 @@ type Counts struct {
 	Failed int `json:"failed"`
 	// Left counts objects that got the finalizer again meanwhile.
 	Left int `json:"left"`
+	// NotServed is set if the cluster does not serve the kind, as without its CRD: it has no objects to release.
+	NotServed bool `json:"notServed,omitempty"`
 }
 
 const (
@@ -96,6 +99,10 @@ func (r *remover) removeFromList(ctx context.Context, namespace string, countOnl
 		err := r.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
 			return found + 1, nil // the list expired: the next list returns the rest
+		}
+		if listing.NotServed(err) {
+			r.counts.NotServed = true
+			return 0, nil
 		}
 		if err != nil {
 			return found, fmt.Errorf("list: %w", err)

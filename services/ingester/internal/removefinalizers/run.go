@@ -124,9 +124,17 @@ func (r Result) text(w io.Writer) {
 	}
 	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\tROWS CLOSED\n", verb)
 	live := 0
+	var skipped []string
 	for _, k := range r.Kinds {
+		if k.NotServed {
+			skipped = append(skipped, k.Kind)
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", k.Kind, k.Released, k.Terminating, k.RowsClosed)
 		live += k.RowsLive
+	}
+	if len(skipped) > 0 {
+		fmt.Fprintf(w, "\nskipped, since the cluster does not serve them: %s\n", strings.Join(skipped, ", "))
 	}
 	if live > 0 {
 		outcome := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
