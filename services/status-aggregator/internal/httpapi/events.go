@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
@@ -67,11 +68,14 @@ func (a *handlers) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
-	out := &stream{w: w, control: http.NewResponseController(w), clock: a.clock, position: s.Head}
+	out := &stream{w: w, control: http.NewResponseController(w), clock: a.clock, timeout: writeTimeout, position: s.Head}
 	if after != nil {
 		out.position = *after
 	}
 	a.metrics.ended.WithLabelValues(a.serve(r.Context(), out, s, f)).Inc()
+	if err := out.arm(); err != nil { // bounds the end of the response
+		logr.FromContextOrDiscard(r.Context()).V(1).Info("Failed to set the deadline of a stream", "reason", err.Error())
+	}
 	return nil
 }
 
@@ -164,7 +168,8 @@ type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	clock    clock.PassiveClock
-	position uint64 // last id that the reader received or skipped
+	timeout  time.Duration // of one write
+	position uint64        // last id that the reader received or skipped
 }
 
 // errWrite reports that writing to the reader failed.
@@ -178,16 +183,23 @@ func (s *stream) event(e readmodel.Event) error {
 	return nil
 }
 
+// text writes with a deadline, and clears it: HTTP/2 resets a stream at its deadline even if nothing is being written.
 func (s *stream) text(text string) error {
-	err := s.control.SetWriteDeadline(s.clock.Now().Add(writeTimeout))
+	err := s.arm()
 	if err == nil {
 		_, err = s.w.Write([]byte(text))
 	}
 	if err == nil {
 		err = s.control.Flush()
 	}
+	if err == nil {
+		err = s.control.SetWriteDeadline(time.Time{})
+	}
 	if err != nil {
 		return errors.Join(errWrite, err)
 	}
 	return nil
 }
+
+// arm sets the deadline of the next write.
+func (s *stream) arm() error { return s.control.SetWriteDeadline(s.clock.Now().Add(s.timeout)) }
