@@ -18,8 +18,10 @@
 //
 // The bucket is a cache. If it is empty although the object is not new, history is lost
 // and the next entry has one pending snapshot event with gap set. The same applies if the
-// bucket was reset to an older state than this process has read. One gap event marks phase
-// changes whose numbers restart lower, after the cluster was restored.
+// bucket was reset to an older state than this process has read, or than the last event in the
+// stream. The older entry publishes nothing. If a lagging replica returned it, the next write
+// conflicts. One gap event marks phase changes whose numbers restart lower, after the
+// cluster was restored.
 //
 // Compare-and-set also fences: if another process wrote the entry in between, the result is
 // [ErrConflict], and the plan that was based on the previous entry is discarded.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -19,56 +17,6 @@ import (
 // attempts is how often events are sent when the stream rejects the expected last
 // sequence as stale.
 const attempts = 3
-
-// position is the last event of an object in the stream.
-type position struct {
-	known    bool
-	sequence uint64 // 0: none
-	id       string
-}
-
-// uid returns the first part of the id.
-func (p position) uid() string {
-	uid, _, _ := strings.Cut(p.id, ".")
-	return uid
-}
-
-// phase returns the number of a phase change, zero for all other events.
-func (p position) phase() phase {
-	_, tail, _ := strings.Cut(p.id, ".")
-	number, suffix, _ := strings.Cut(tail, ".")
-	seq, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return phase{}
-	}
-	restarts, err := strconv.ParseInt(suffix, 10, 64)
-	if err != nil && suffix != "" {
-		return phase{}
-	}
-	return phase{restarts, seq}
-}
-
-// isAfter reports whether the last event came after all pending events of the entry: it is
-// a phase change that the entry does not have yet, or the deletion of the object.
-func (p position) isAfter(r *Record) bool {
-	known := phase{r.entryState.Ring, r.Entry.LastTransitionSeq}
-	return p.uid() == r.Entry.Object.UID && (p.phase().after(known) || p.id == deletionID(r))
-}
-
-// phase is the number of a phase change, and how often the numbers had restarted before it.
-type phase struct{ restarts, seq int64 }
-
-func (p phase) after(q phase) bool {
-	return p.restarts > q.restarts || p.restarts == q.restarts && p.seq > q.seq
-}
-
-// phaseID returns `<uid>.<seq>`, and `<uid>.<seq>.<ring>` once the numbers have restarted.
-func phaseID(uid string, p phase) string {
-	if p.restarts == 0 {
-		return fmt.Sprintf("%s.%d", uid, p.seq)
-	}
-	return fmt.Sprintf("%s.%d.%d", uid, p.seq, p.restarts)
-}
 
 // ErrPhaseRegressed reports that the latest phase change of an object has a lower number than
 // a published one: the cache is stale, or the cluster was restored.
@@ -99,8 +47,8 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 // isFlushed reports whether the stream has an event that follows all pending ones of the entry, or has
 // discarded them.
 func (s *Store) isFlushed(ctx context.Context, ref contract.Ref, r *Record) (bool, error) {
-	if err := s.locateOnce(ctx, ref, r); err != nil {
-		return false, err
+	if err := s.detectOutdated(ctx, ref, r); err != nil || r.lost {
+		return err == nil, err
 	}
 	if r.position.sequence == 0 {
 		return s.isDiscarded(ctx, r)
@@ -131,6 +79,9 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 		return 0, fmt.Errorf("%w: from %d to %d", ErrPhaseRegressed, after.seq, latest)
 	case latest == after.seq:
 		return latest, nil
+	}
+	if err := s.detectOutdated(ctx, ref, r); err != nil {
+		return 0, err
 	}
 	if !same || !r.Known() {
 		// Without an entry, the last published number is in the stream.
@@ -164,9 +115,13 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 	if len(pending) == 0 {
 		return nil
 	}
-	for range attempts {
+	for attempt := range attempts {
 		if err := s.locateOnce(ctx, ref, r); err != nil {
 			return err
+		}
+		if attempt > 0 && r.position.isOfLaterEntry(r) {
+			s.reload(ref)
+			return fmt.Errorf("publish %q of %q: a later entry was written: %w", pending[0].id, ref, ErrConflict)
 		}
 		if pending = remaining(pending, r.position); len(pending) == 0 {
 			return nil // published before: nothing shows whether the stream accepts events now
@@ -248,6 +203,18 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 	s.metrics.Events.WithLabelValues(string(p.event)).Inc()
 	if p.data.Gap {
 		s.metrics.Gaps.Inc()
+	}
+	return nil
+}
+
+// detectOutdated treats the entry of the record as lost if the stream has an event of a later one: a lagging replica
+// returned it, then the next write conflicts, or the bucket was reset. Its own events are in the stream or discarded.
+func (s *Store) detectOutdated(ctx context.Context, ref contract.Ref, r *Record) error {
+	if err := s.locateOnce(ctx, ref, r); err != nil {
+		return err
+	}
+	if r.position.isOfLaterEntry(r) {
+		r.lost = true
 	}
 	return nil
 }
