@@ -41,10 +41,21 @@ func TestObservedGenerationFollowsObservation(t *testing.T) {
 	}
 }
 
+// pinned are the types whose conditions are valid for a spec that was read and takes no effect.
+var pinned = []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
+
+// Other writers continue from what runs, so the types that describe it never precede an apply.
+func TestMayPrecedeApply(t *testing.T) {
+	for _, kind := range conditions.TypesOf(true) {
+		if got, want := conditions.MayPrecedeApply(kind), slices.Contains(pinned, kind); got != want {
+			t.Errorf("MayPrecedeApply(%s) is %t, want %t", kind, got, want)
+		}
+	}
+}
+
 // The conditions of a spec that takes no effect carry its generation, except Available: a
 // wait for Degraded or Progressing ends, and a wait for Available does not.
 func TestObservedGenerationOfRejectedSpec(t *testing.T) {
-	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
 	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
 	for name, o := range map[string]*contract.Observation{
 		"rejected":               healthy(rejected(conditions.ReasonInvalidSpec)),
