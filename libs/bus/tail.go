@@ -28,7 +28,10 @@ type TailConfig struct {
 	// stream was re-created: sequences restart, and subjects that are missing in the
 	// next snapshot no longer exist.
 	OnRestart func(recreated bool)
-	Log       logr.Logger
+	// Restart, if set, ends deliveries when it receives, and restarts them as after an interruption: the reader found that
+	// messages in the stream are not delivered. A buffer of one lets the reader send without blocking.
+	Restart <-chan struct{}
+	Log     logr.Logger
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -61,6 +64,7 @@ const (
 var (
 	errReconnected = errors.New("connection was re-established")
 	errSkipped     = errors.New("consumer skipped a delivery")
+	errRestart     = errors.New("reader requested a restart")
 	errStalled     = errors.New("snapshot is incomplete and nothing was delivered")
 )
 
@@ -68,8 +72,8 @@ var (
 // then it returns nil. It returns an error for an invalid configuration only.
 //
 // Whenever it may have missed a message (the connection was lost, the consumer or its
-// heartbeats are missing, a delivery was skipped, the stream was re-created), or if the
-// rest of a snapshot was removed before its delivery, it restarts with a new snapshot,
+// heartbeats are missing, a delivery was skipped, the stream was re-created), if Restart
+// receives, or if the rest of a snapshot was removed before its delivery, it restarts with a new snapshot,
 // after a backoff. Readers merge monotonically, so a repeated message changes nothing,
 // and a snapshot of ten thousand subjects costs tens of milliseconds.
 func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
@@ -139,6 +143,10 @@ func (t *tail) session(ctx context.Context) error {
 		return err
 	}
 	defer t.discard(ctx, consumer.CachedInfo().Name)
+	select {
+	case <-t.cfg.Restart: // an earlier request: this session satisfies it
+	default:
+	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(tailPull), jetstream.PullHeartbeat(tailHeartbeat))
 	if err != nil {
 		return fmt.Errorf("read from %q: %w", t.cfg.Stream, err)
@@ -154,6 +162,8 @@ func (t *tail) session(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-reached:
 			cancel(errReconnected)
+		case <-t.cfg.Restart:
+			cancel(errRestart)
 		case <-stall.C():
 			cancel(errStalled)
 		}

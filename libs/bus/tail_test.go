@@ -16,14 +16,15 @@ import (
 
 // follower keeps what a tail delivers.
 type follower struct {
-	mu        sync.Mutex
-	model     map[string]string // subject to body
-	deleted   map[string]bool   // by subject
-	log       []string
-	snapshots int
-	complete  bool // since the last interruption
-	restarts  int
-	recreated int
+	mu         sync.Mutex
+	model      map[string]string // subject to body
+	deleted    map[string]bool   // by subject
+	log        []string
+	snapshots  int
+	complete   bool // since the last interruption
+	restarts   int
+	interrupts int
+	recreated  int
 }
 
 func follow(t *testing.T, c client, stream string, filters ...string) *follower {
@@ -36,7 +37,7 @@ func followWith(t *testing.T, c client, cfg bus.TailConfig, before func()) *foll
 	t.Helper()
 	f := &follower{model: map[string]string{}, deleted: map[string]bool{}}
 	cfg = bus.TailConfig{
-		Stream: cfg.Stream, Filters: cfg.Filters, Clock: cfg.Clock,
+		Stream: cfg.Stream, Filters: cfg.Filters, Clock: cfg.Clock, Restart: cfg.Restart,
 		OnMessage: func(d bus.Delivery) {
 			before()
 			f.mu.Lock()
@@ -50,7 +51,7 @@ func followWith(t *testing.T, c client, cfg bus.TailConfig, before func()) *foll
 			f.model[d.Subject] = string(d.Data)
 		},
 		OnSnapshot:  func() { f.mu.Lock(); f.snapshots++; f.complete = true; f.mu.Unlock() },
-		OnInterrupt: func() { f.mu.Lock(); f.complete = false; f.mu.Unlock() },
+		OnInterrupt: func() { f.mu.Lock(); f.interrupts++; f.complete = false; f.mu.Unlock() },
 		OnRestart: func(recreated bool) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -63,11 +63,18 @@ type Ingest struct {
 	mu             sync.Mutex
 	complete       [len(streams)]bool
 	lastHeartbeats map[string]uint64 // last heartbeat read, by observer
+	delivered      uint64            // last delivered heartbeat, also if it was rejected
+	undelivered    map[string]int    // probes in a row that found a heartbeat that was not delivered, by observer
+
+	restarts [len(streams)]chan struct{} // of the readers
 }
 
 // New returns an Ingest that reads nothing before [Ingest.Start].
 func New(cfg Config) *Ingest {
-	i := &Ingest{cfg: cfg, lastHeartbeats: map[string]uint64{}}
+	i := &Ingest{cfg: cfg, lastHeartbeats: map[string]uint64{}, undelivered: map[string]int{}}
+	for n := range i.restarts {
+		i.restarts[n] = make(chan struct{}, 1)
+	}
 	i.deadLetters = newDeadLetterQueue(cfg.Bus, cfg.Metrics)
 	i.tombstones = newTombstonePurger(cfg.Bus, cfg.Metrics, cfg.Model.IsCurrent)
 	cfg.Bus.OnReconnect(i.reconnected)
@@ -139,6 +146,7 @@ func (i *Ingest) tail(ctx context.Context, n int, prefix string) error {
 		OnSnapshot:  func() { i.snapshot(ctx, n) },
 		OnInterrupt: func() { i.interrupt(ctx, n) },
 		OnRestart:   func(recreated bool) { i.restart(ctx, n, recreated) },
+		Restart:     i.restarts[n],
 		Log:         logr.FromContextOrDiscard(ctx),
 	})
 }
@@ -185,6 +193,7 @@ func receive(ctx context.Context, d bus.Delivery) (context.Context, trace.Span) 
 }
 
 func (i *Ingest) onHeartbeat(ctx context.Context, d bus.Delivery) {
+	i.recordDelivered(d.Sequence)
 	h, err := heartbeat(i.cfg.Cluster, d.Subject, d.Data)
 	if err != nil {
 		i.reject(ctx, contract.StreamHeartbeats, d, err)
@@ -221,30 +230,4 @@ func (i *Ingest) reject(ctx context.Context, stream string, d bus.Delivery, err 
 	logr.FromContextOrDiscard(ctx).Info("Rejected message", "stream", stream, "sequence", d.Sequence,
 		"cause", cause, "reason", err.Error())
 	i.deadLetters.enqueue(stream, cause, d)
-}
-
-// HasMissed reads the stream for a heartbeat that is newer than the last delivered one. It is
-// the [liveness.Probe].
-func (i *Ingest) HasMissed(ctx context.Context, observer string) (bool, error) {
-	subject, err := contract.HeartbeatSubject(i.cfg.Cluster, observer)
-	if err != nil {
-		return false, err
-	}
-	stream, err := i.cfg.Bus.JetStream().Stream(ctx, contract.StreamHeartbeats)
-	if err != nil {
-		return false, err
-	}
-	if !hasQuorum(stream.CachedInfo().Cluster) {
-		return false, errNoQuorum
-	}
-	m, err := stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return len(m.Data) > 0 && m.Sequence > i.lastHeartbeats[observer], nil
 }

@@ -54,6 +54,7 @@ func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
 	case streams[n] == contract.StreamHeartbeats:
 		i.mu.Lock()
 		clear(i.lastHeartbeats)
+		i.delivered = 0
 		i.mu.Unlock()
 	}
 	i.cfg.OnRestart()
