@@ -23,13 +23,14 @@ func FrozenTime(status *v1alpha1.LifecycleStatus) *time.Time {
 }
 
 // LastTime returns the scheduled time of the last clone; nil for none. It replaces a removed schedule in the
-// checksum, so that neither removing a schedule nor enabling a disabled clone again runs a clone.
+// checksum, so that neither removing a schedule nor enabling a disabled clone again runs a clone. A clone that is due
+// but has not started is not the last one: removing the schedule cancels it.
 func LastTime(status *v1alpha1.LifecycleStatus) *time.Time {
 	if status == nil {
 		return nil
 	}
 	at := status.CompletedTick
-	if status.Clone != nil {
+	if status.Clone != nil && (!isDue(status.Clone) || status.CompletedInputs[resolve.Clone.Type] == "") {
 		at = status.Clone.LastScheduledAt
 	}
 	if at == nil {
@@ -37,6 +38,11 @@ func LastTime(status *v1alpha1.LifecycleStatus) *time.Time {
 	}
 	scheduled := at.UTC()
 	return &scheduled
+}
+
+// isDue reports whether no attempt of a pending task has started.
+func isDue(entry *v1alpha1.TaskRefStatus) bool {
+	return entry.State == v1alpha1.TaskPending && entry.Attempts == 0
 }
 
 // inProgress reports whether a sequence has started its first attempt and has not ended.
@@ -113,6 +119,20 @@ func (d *decider) unblockTasks() {
 
 func unapprovedDowngrade(context *v1alpha1.UpgradeContext) bool {
 	return context != nil && context.Direction == v1alpha1.DirectionDowngrade && context.ApprovedAt == nil
+}
+
+// setScheduledTime records the scheduled time that a clone runs for. Without a schedule it is that of the last clone.
+func (d *decider) setScheduledTime(step *Step, entry *v1alpha1.TaskRefStatus) {
+	scheduled, last := d.scheduledTime(step), LastTime(d.previous)
+	switch {
+	case scheduled != nil:
+		entry.LastScheduledAt = scheduled
+	case step.Kind.Type != resolve.Clone.Type || d.scheduled():
+	case last == nil:
+		entry.LastScheduledAt = nil
+	default:
+		entry.LastScheduledAt = &metav1.Time{Time: *last}
+	}
 }
 
 // scheduledTime returns the scheduled time that a task runs for; nil for none.

@@ -48,6 +48,37 @@ func TestScheduleIsReportedInStatus(t *testing.T) {
 	}
 }
 
+func TestLastTimeIsThatOfTheLastStartedClone(t *testing.T) {
+	const pending = v1alpha1.TaskPending
+	cases := map[string]struct {
+		clone *v1alpha1.TaskRefStatus
+		first bool // no clone has completed
+		want  *metav1.Time
+	}{
+		"complete":                  {entry(v1alpha1.TaskComplete, "c2", "c2", 1), false, at(-60)},
+		"running":                   {entry(v1alpha1.TaskRunning, "c2", "", 1), false, at(-60)},
+		"waiting for a retry":       {entry(pending, "c2", "", 1), false, at(-60)},
+		"failed":                    {entry(v1alpha1.TaskFailed, "c2", "", 3), false, at(-60)},
+		"due":                       {entry(pending, "c2", "c1", 0), false, at(-3600)},
+		"due for the first time":    {entry(pending, "c2", "", 0), true, at(-60)},
+		"disabled, thus no attempt": {nil, false, at(-3600)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := &v1alpha1.LifecycleStatus{Clone: tc.clone, CompletedTick: at(-3600), CompletedInputs: map[string]string{"Clone": "c"}}
+			if tc.first {
+				status.CompletedTick, status.CompletedInputs = nil, nil
+			}
+			if tc.clone != nil {
+				tc.clone.LastScheduledAt = at(-60)
+			}
+			if got := lifecycle.LastTime(status); got == nil || !got.Equal(tc.want.Time) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestNextDecisionIsAfterMinimumDelay(t *testing.T) {
 	base, _ := runTasks(t, chain(input(), "c1", "m1", "i1"))
 	for next, want := range map[time.Duration]time.Duration{

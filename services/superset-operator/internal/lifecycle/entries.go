@@ -53,6 +53,9 @@ func (d *decider) recordCompletion(kind resolve.TaskKind, entry *v1alpha1.TaskRe
 	if exists && job.State == JobSucceeded && entry.State == v1alpha1.TaskRunning && currentAttempt(entry, job) &&
 		(job.Attempt > 0 || job.Image == entry.Image) {
 		entry.CompletedChecksum = entry.DesiredChecksum
+		if previous := d.previous.Clone; kind.Type == resolve.Clone.Type && previous != nil {
+			d.status.CompletedTick = previous.LastScheduledAt.DeepCopy()
+		}
 	}
 }
 
@@ -114,15 +117,10 @@ func (d *decider) ensureEntry(step *Step) *v1alpha1.TaskRefStatus {
 	at := step.Kind.StatusRef(d.status)
 	if *at == nil {
 		*at = &v1alpha1.TaskRefStatus{CompletedChecksum: d.status.LastCompletedChecksums[step.Kind.Type]}
-		if step.Kind.Type == resolve.Clone.Type {
-			(*at).LastScheduledAt = d.status.CompletedTick.DeepCopy()
-		}
 	}
 	entry := *at
 	entry.Ref, entry.MaxRetries = "Job/"+step.JobName, step.MaxRetries
-	if scheduled := d.scheduledTime(step); scheduled != nil {
-		entry.LastScheduledAt = scheduled
-	}
+	d.setScheduledTime(step, entry)
 	return entry
 }
 

@@ -68,6 +68,50 @@ func TestToggledTasksStartNothing(t *testing.T) {
 	})
 }
 
+// TestRemovedScheduleCancelsDueClone lets a clone become due while the Superset is stopped, and removes its schedule. The
+// clone runs only if its trigger or the image changed too.
+func TestRemovedScheduleCancelsDueClone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*model)
+		runs bool
+	}{
+		"nothing else": {edit: func(*model) {}},
+		"trigger":      {edit: func(m *model) { m.spec.trigger["clone"]++ }, runs: true},
+		"image":        {edit: func(m *model) { m.spec.image = "superset:2.0.0" }, runs: true},
+		"disabled and enabled": {edit: func(m *model) {
+			m.spec.disabled["clone"] = true
+			m.reconcile(t, 99)
+			m.spec.disabled["clone"] = false
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			m.spec.cron = true
+			m.runAllTasks(t)
+			first := *m.status.Clone.LastScheduledAt
+			m.now, m.spec.stopped = m.now.Add(time.Hour), true
+			m.reconcile(t, 99)
+			if entry := m.status.Clone; entry.State != v1alpha1.TaskPending || entry.LastScheduledAt.Equal(&first) {
+				t.Fatalf("the clone is not due: %+v", entry)
+			}
+			m.spec.cron = false
+			tc.edit(m)
+			m.reconcile(t, 99)
+			m.spec.stopped = false
+			cloned := false
+			for range 20 {
+				m.reconcile(t, 99)
+				cloned = cloned || m.jobs["clone"].State == lifecycle.JobActive && m.status.Clone.State == v1alpha1.TaskRunning
+				m.collect()
+				m.succeed()
+			}
+			if cloned != tc.runs || m.lastDecision.Mode != lifecycle.Apply || !m.status.Clone.LastScheduledAt.Equal(&first) {
+				t.Errorf("cloned %v, want %v: %s, %+v", cloned, tc.runs, m.lastDecision.Mode, m.status.Clone)
+			}
+		})
+	}
+}
+
 // runAllTasks runs all tasks of a new model.
 func (m *model) runAllTasks(t rapid.TB) {
 	for range 20 {
