@@ -63,12 +63,20 @@ func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// MainImage returns the image of the main container; empty if there is none.
-func MainImage(pod *corev1.PodSpec) string {
+// Main returns the main container; nil if there is none.
+func Main(pod *corev1.PodSpec) *corev1.Container {
 	for i := range pod.Containers {
 		if pod.Containers[i].Name == names.MainContainer {
-			return pod.Containers[i].Image
+			return &pod.Containers[i]
 		}
+	}
+	return nil
+}
+
+// MainImage returns the image of the main container; empty if there is none.
+func MainImage(pod *corev1.PodSpec) string {
+	if main := Main(pod); main != nil {
+		return main.Image
 	}
 	return ""
 }

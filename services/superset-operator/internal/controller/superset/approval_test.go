@@ -1,6 +1,7 @@
 package superset_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,10 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = new(v1alpha1.UpgradeSupervised) }
@@ -89,6 +92,46 @@ func (l *recordedEnv) checkNoTaskWithoutApproval(sup *v1alpha1.Superset, since i
 	if sup.Status.Phase != v1alpha1.PhaseAwaitingApproval && sup.Status.Phase != v1alpha1.PhaseBlocked {
 		l.t.Errorf("phase %s", sup.Status.Phase)
 	}
+}
+
+// TestAwaitingApprovalKeepsPullSettings moves the image to a registry with other credentials and edits the configuration:
+// the pods of the current image still pull it with theirs.
+func TestAwaitingApprovalKeepsPullSettings(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal(supervised, func(s *v1alpha1.Superset) {
+		s.Spec.Image.PullSecrets = []corev1.LocalObjectReference{{Name: "former"}}
+	}))
+	before := l.deployment("web-server").Generation
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.Image = v1alpha1.ImageSpec{
+			Repository: "registry.example.org/superset", Tag: "6.1.0", PullPolicy: corev1.PullAlways,
+			PullSecrets: []corev1.LocalObjectReference{{Name: "next"}},
+		}
+		s.Spec.WebServer.Config = new("NEW = 1")
+	})
+	token := l.waitAwaitingApproval(sup, "6.1.0")
+	pulls := func(image string, policy corev1.PullPolicy, secret string) func(*appsv1.Deployment) error {
+		return func(d *appsv1.Deployment) error {
+			pod := &d.Spec.Template.Spec
+			main := snapshot.Main(pod)
+			want := []corev1.LocalObjectReference{{Name: secret}}
+			if main.Image != image || main.ImagePullPolicy != policy || !cmp.Equal(pod.ImagePullSecrets, want) {
+				return fmt.Errorf("%s, %s, %v", main.Image, main.ImagePullPolicy, pod.ImagePullSecrets)
+			}
+			return nil
+		}
+	}
+	l.waitRolledOut("web-server", func(d *appsv1.Deployment) error {
+		if d.Generation == before {
+			return errors.New("the Deployment does not have the configuration yet")
+		}
+		return nil
+	})
+	l.waitRolledOut("web-server", pulls("apache/superset:6.0.0", corev1.PullIfNotPresent, "former"))
+
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, token))
+	l.waitFor(sup, settled)
+	l.waitRolledOut("web-server", pulls("registry.example.org/superset:6.1.0", corev1.PullAlways, "next"))
 }
 
 // TestW18AwaitingApprovalAllowsOtherChanges changes the configuration and the Ingress of the running version while an

@@ -19,7 +19,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/autoscaling"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -176,9 +175,9 @@ func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name
 	return join(failed...)
 }
 
-// pinImages pins every existing component to its current image while the tasks for another image wait or are blocked. If
-// other tasks are, the metastore fits the desired image, and may not fit a former one. It precedes the status write, which
-// ends the adoption of a Deployment that is going to change.
+// pinImages pins every existing component to its current image, with the pull policy and the pull secrets of that image,
+// while the tasks for another image wait or are blocked. If other tasks are, the metastore fits the desired image, and may
+// not fit a former one. It precedes the status write, which ends the adoption of a Deployment that is going to change.
 func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result, error) {
 	for i := range s.desired.Components {
 		c := &s.desired.Components[i]
@@ -186,8 +185,20 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 		if !s.decision.Upgrading || live == nil || s.startsFormer(c) {
 			continue
 		}
-		if image := snapshot.MainImage(&live.Spec.Template.Spec); image != "" {
-			setMainImage(c.Deployment, image)
+		main := snapshot.Main(&live.Spec.Template.Spec)
+		if main == nil || main.Image == c.Image {
+			continue
+		}
+		pod := &c.Deployment.Spec.Template.Spec
+		pinned := snapshot.Main(pod)
+		pinned.Image = main.Image
+		// The pull settings of an adopted Deployment may be those of another operator, and are kept anyway.
+		_, unchanged, err := s.adoption(c)
+		if err != nil {
+			return steps.Result{}, err
+		}
+		if !unchanged {
+			pinned.ImagePullPolicy, pod.ImagePullSecrets = main.ImagePullPolicy, slices.Clone(live.Spec.Template.Spec.ImagePullSecrets)
 		}
 	}
 	return steps.Result{}, nil
@@ -254,13 +265,4 @@ func (s *reconcileState) endsAdoption() (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-func setMainImage(d *appsv1.Deployment, image string) {
-	containers := d.Spec.Template.Spec.Containers
-	for i := range containers {
-		if containers[i].Name == names.MainContainer {
-			containers[i].Image = image
-		}
-	}
 }
