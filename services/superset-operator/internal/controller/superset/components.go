@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/autoscaling"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -55,12 +56,10 @@ func (r *Reconciler) pruneAccounts(ctx context.Context, s *reconcileState) (step
 	return steps.Result{}, nil
 }
 
-// usedAccounts returns the names of the desired ServiceAccount and of those that observed Deployments name.
+// usedAccounts returns the names of the ServiceAccount of the spec and of those that observed Deployments name. One that
+// the operator created may be the user's since; after a drain no Deployment names it.
 func (s *reconcileState) usedAccounts() map[string]bool {
-	used := map[string]bool{}
-	if s.desired.ServiceAccount != nil {
-		used[s.desired.ServiceAccount.Name] = true
-	}
+	used := map[string]bool{names.ServiceAccount(s.sup): true}
 	for _, d := range s.snapshot.Deployments {
 		used[d.Spec.Template.Spec.ServiceAccountName] = true
 	}

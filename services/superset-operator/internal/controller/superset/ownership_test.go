@@ -115,3 +115,22 @@ func TestRenamedServiceAccountKeepsUsedOne(t *testing.T) {
 		t.Errorf("the Deployment names account %s", account)
 	}
 }
+
+// TestNamedServiceAccountStays hands the ServiceAccount that the operator created over to the user, together with an upgrade:
+// the spec names it, so it stays, although the drain leaves no Deployment that does.
+func TestNamedServiceAccountStays(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal())
+	before := get(l.env, "lab", &corev1.ServiceAccount{})
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.ServiceAccount = &v1alpha1.ServiceAccountSpec{Create: new(false), Name: "lab"}
+		image("6.1.0")(s)
+	})
+	l.waitFor(sup, settled)
+	if now := get(l.env, "lab", &corev1.ServiceAccount{}); now.UID != before.UID || !now.DeletionTimestamp.IsZero() {
+		t.Errorf("the account was deleted: %+v", now.ObjectMeta)
+	}
+	if account := l.deployment("web-server").Spec.Template.Spec.ServiceAccountName; account != "lab" {
+		t.Errorf("the Deployment names account %s", account)
+	}
+}
