@@ -227,7 +227,7 @@ type PDBSpec struct {
 	// minAvailable is the number or percentage of pods that must remain available.
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-	// maxUnavailable is the number or percentage of pods that can be unavailable.
+	// maxUnavailable is the number or percentage of pods that can be unavailable. Defaults to 1 unless minAvailable is set.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }

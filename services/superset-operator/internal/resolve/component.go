@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
@@ -35,7 +36,7 @@ func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Option
 	}
 	if !d.Singleton {
 		c.Autoscaling = first(settings.Autoscaling, spec.Autoscaling)
-		c.PodDisruptionBudget = first(settings.PodDisruptionBudget, spec.PodDisruptionBudget)
+		c.PodDisruptionBudget = disruptionBudget(first(settings.PodDisruptionBudget, spec.PodDisruptionBudget))
 	}
 	c.Replicas = replicas(&c, first(settings.Replicas, spec.Replicas), options)
 	if d.Python {
@@ -122,6 +123,14 @@ func document(raw *runtime.RawExtension) []byte {
 		return nil
 	}
 	return raw.Raw
+}
+
+// disruptionBudget fills in the default: a budget without any value would allow no eviction at all.
+func disruptionBudget(spec *v1alpha1.PDBSpec) *v1alpha1.PDBSpec {
+	if spec == nil || spec.MinAvailable != nil || spec.MaxUnavailable != nil {
+		return spec
+	}
+	return &v1alpha1.PDBSpec{MaxUnavailable: new(intstr.FromInt32(1))}
 }
 
 func pullSecrets(image *v1alpha1.ImageSpec) []corev1.LocalObjectReference {

@@ -254,9 +254,9 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 }
 
 func TestDisruptionBudgets(t *testing.T) {
-	top, own := &v1alpha1.PDBSpec{}, &v1alpha1.PDBSpec{MinAvailable: new(fromInt(1))}
+	empty, top, own := &v1alpha1.PDBSpec{}, &v1alpha1.PDBSpec{MaxUnavailable: new(fromInt(1))}, &v1alpha1.PDBSpec{MinAvailable: new(fromInt(1))}
 	all := bySlug(resolveAll(func(s *v1alpha1.SupersetSpec) {
-		s.PodDisruptionBudget, s.CeleryFlower.PodDisruptionBudget = top, own
+		s.PodDisruptionBudget, s.CeleryFlower.PodDisruptionBudget = empty, own
 	}, resolve.Options{}))
 	for slug, want := range map[string]*v1alpha1.PDBSpec{
 		"web-server": top, "celery-worker": top, "celery-beat": nil, "celery-flower": own, "mcp-server": top, "websocket-server": top,

@@ -46,7 +46,7 @@ type Component struct {
 	// Autoscaling is nil without an autoscaler. Otherwise the autoscaler owns the number of pods, and Replicas is
 	// its initial value.
 	Autoscaling *v1alpha1.AutoscalingSpec
-	// PodDisruptionBudget is nil if the spec has none.
+	// PodDisruptionBudget has exactly one value; nil if the spec has none.
 	PodDisruptionBudget *v1alpha1.PDBSpec
 	Service             *v1alpha1.ComponentServiceSpec
 	// Path is the path prefix under which routes reach the component; empty when it is not routable.
