@@ -119,10 +119,11 @@ func (v *valkey) limits() error {
 	return err
 }
 
-// proxied is a Superset behind a gateway, with a Valkey.
+// proxied is a Superset behind a gateway, with a Valkey and a limit for all requests.
 func proxied(port int32) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) {
 		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &port}
+		s.Config = new("RATELIMIT_APPLICATION = \"50 per second\"\n")
 		s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com"}}
 	}
 }

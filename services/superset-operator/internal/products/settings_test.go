@@ -53,7 +53,7 @@ func TestSettings(t *testing.T) {
 		for _, want := range []string{
 			`"schedule": ["reports.prune_log", "reports.scheduler"]`, `"imports": 5`, `"prefetch": 1`, `"reports": true`, `"acksLate": true`,
 			fmt.Sprintf(`"broker": "redis://127.0.0.1:%d/0"`, port), `"connectTimeout": {"connect_timeout": 10}`,
-			`"isolation": "READ COMMITTED"`, `"examplesAreTheMetastore": false`, `"proxies": true`,
+			`"isolation": "READ COMMITTED"`, `"examplesAreTheMetastore": false`, `"proxies": true`, `"limits": null`,
 			`"links": "http://bi.example.com/"`, `"fallbacks": ["` + oldKey + `"]`,
 		} {
 			if !strings.Contains(got, want) {

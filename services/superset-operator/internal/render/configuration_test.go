@@ -47,13 +47,17 @@ func TestPoolsFitDatabase(t *testing.T) {
 	}
 }
 
-// TestClientAddressesBehindProxy checks that Superset trusts the client addresses of a configured proxy only.
+// TestClientAddressesBehindProxy checks that Superset trusts the client addresses of a configured proxy only, and that it has
+// no limit for all requests, unless the user sets one.
 func TestClientAddressesBehindProxy(t *testing.T) {
-	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
+	read := func(n *v1alpha1.NetworkingSpec, config ...string) map[string]any {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
 			SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},
 		}}
 		sup.Name = "x"
+		if len(config) > 0 {
+			sup.Spec.Config = &config[0]
+		}
 		c := resolve.For(sup, resolve.Options{}).Components[0]
 		got := run(t, pyconfig.Config(&c.Python), expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env))
 		for _, name := range slices.Collect(maps.Keys(got)) {
@@ -73,7 +77,8 @@ func TestClientAddressesBehindProxy(t *testing.T) {
 	}
 	want = map[string]any{
 		"WEBDRIVER_BASEURL": "http://x-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "https://bi.example.com/",
-		"ENABLE_PROXY_FIX": true, "SESSION_COOKIE_SECURE": true,
+		"RATELIMIT_APPLICATION": nil,
+		"ENABLE_PROXY_FIX":      true, "SESSION_COOKIE_SECURE": true,
 		"PROXY_FIX_CONFIG":      map[string]any{"x_for": 1.0, "x_proto": 1.0, "x_host": 1.0, "x_port": 0.0, "x_prefix": 1.0},
 		"RATELIMIT_ENABLED":     true,
 		"RATELIMIT_STORAGE_URI": "redis://v:6379/1?socket_connect_timeout=2&socket_timeout=2",
@@ -82,5 +87,9 @@ func TestClientAddressesBehindProxy(t *testing.T) {
 	tls := &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com", TLS: []networkingv1.IngressTLS{{}}}}
 	if diff := cmp.Diff(want, read(tls)); diff != "" {
 		t.Errorf("behind an Ingress with TLS (-want +got):\n%s", diff)
+	}
+	want["RATELIMIT_APPLICATION"] = "200 per second"
+	if diff := cmp.Diff(want, read(tls, "RATELIMIT_APPLICATION = \"200 per second\"")); diff != "" {
+		t.Errorf("with a limit of the user (-want +got):\n%s", diff)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// writeWeb writes the settings of URLs, proxies and rate limits. Without these settings all users share the proxy's
-// address, and its rate limit of 50 requests a second.
+// writeWeb writes the settings of URLs, proxies and rate limits.
 func writeWeb(b *strings.Builder, w *resolve.Web) {
 	if w.InternalURL == "" {
 		return
@@ -20,9 +19,10 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	fmt.Fprintf(b, "WEBDRIVER_BASEURL = %s\n", Quote(w.InternalURL))
 	// Superset's default is a copy of the other one's default, so both are needed.
 	fmt.Fprintf(b, "WEBDRIVER_BASEURL_USER_FRIENDLY = %s\n", Quote(external))
+	// Superset's limit for all requests, 50 a second, counts by address: all users behind a proxy that the operator does not
+	// know, or behind a second one, would share it. Limits of the login stay.
+	b.WriteString("RATELIMIT_APPLICATION = None\n")
 	if !w.Proxied {
-		// The proxy is unknown: limits by address would count all users as one.
-		b.WriteString("RATELIMIT_APPLICATION = None\n")
 		return
 	}
 	// The port that a proxy reports is its own, which may differ from the one that users see; the Host header has the latter.
