@@ -11,6 +11,7 @@ var invariants = map[string]string{
 	"ReadyBeforeSwitching":                         "Switching begins only when the new generation was seen complete, ready, and matching the spec.",
 	"ActiveObjectsExistWhileServing":               "Whatever another client deletes, a reconcile that changes no phase leaves the serving generation with its headless Service and the cluster Service on it, and in a terminal phase also with its StatefulSet and configuration.",
 	"ServingDeleted":                               "The operator deletes nothing of a generation that the API server's status names, except of the draining one in cleaning, and nothing that the Service selects or selected when the reconcile began.",
+	"OnlyReadyGenerationDeleted":                   "A generation that was seen to have ready pods is not deleted in cleaning while the serving one was seen to have replicas but no ready pod.",
 	"AtMostTwoGenerationsReferenced":               "The status never names more than two generations.",
 	"AtMostTwoGenerationsStand":                    "With a cache that shows all objects, no third StatefulSet is created in addition to two without a foreign finalizer.",
 	"NumberUsedTwice":                              "A number becomes current only once; a deleted generation is never recreated under its number.",
@@ -75,6 +76,7 @@ func (p *reconcile) checkWrite(wr Write, before children) {
 		outgoing := now.phase == cleaning && n == now.draining
 		lost := st.active >= 0 && n != st.active && p.cached.gens[st.active].sts != int8(Present)
 		p.violatesIf("ServingDeleted", lost && p.cached.gens[n].hasReadyPod() && p.before.eng.st.references(n))
+		p.violatesIf("OnlyReadyGenerationDeleted", outgoing && p.failed(now))
 		p.violatesIf("ServingDeleted", (now.phase != uninitialized && now.references(n) && !outgoing) || n == before.route || n == p.before.children.route)
 	case RepairLabels, ConfirmUnrouted:
 	}
@@ -132,7 +134,7 @@ func (p *reconcile) checkRecord(next record) {
 	replaced := outgoing && next.active != was.active && p.serviceSelects(next.active) && p.cached.gens[was.draining].sts != int8(Present)
 	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !replaced && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
 	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining &&
-		(p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining) || p.startedAgain(was))
+		(p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining) || p.startedAgain(was) || p.failed(was))
 	p.violatesIf("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !reverted &&
 		!p.state.drained && !p.state.expired && p.cached.gens[was.draining].sts != int8(Absent))
 	p.violatesIf("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
@@ -176,6 +178,15 @@ func (p *reconcile) startedAgain(st record) bool {
 	return active.sts == int8(Present) && active.stsRendering.replicas() == 0 && p.cached.gens[st.draining].hasReadyPod()
 }
 
+// failed reports whether the serving generation is seen without ready pods, and the old one with some.
+func (p *reconcile) failed(st record) bool {
+	if !st.state().outgoing() {
+		return false
+	}
+	active := p.cached.gens[st.active]
+	return active.sts == int8(Present) && active.stsRendering.replicas() > 0 && !active.hasReadyPod() && p.cached.gens[st.draining].hasReadyPod()
+}
+
 func referenced(r record) (n int) {
 	for i := range int8(slots) {
 		if r.references(i) {
@@ -199,6 +210,7 @@ func (p *reconcile) checkWaiting() {
 	}
 	p.checkLost(serves)
 	p.violatesIf("StartedEngineKeepsReadyPods", p.startedAgain(st))
+	p.violatesIf("OnlyReadyGenerationDeleted", p.failed(st))
 	if serves < 0 || p.state.children.gens[serves].sts == int8(Absent) {
 		return
 	}

@@ -43,6 +43,34 @@ func TestDecideLostServingWhileDraining(t *testing.T) {
 	})
 }
 
+// All pods of the generation that serves fail while the old one, which is drained or removed, still has ready pods.
+func TestDecideFailedServingWhileDraining(t *testing.T) {
+	draining, cleaning := at(v1alpha1.PhaseDraining, 1, 1, 0), at(v1alpha1.PhaseCleaning, 1, 1, 0)
+	in := func(s State, drain Drain, old, active Generation) Input {
+		drain.Every = RequeueWait
+		return Input{State: s, Drain: drain, Renderable: true, Snapshot: observed(1, map[int64]Generation{0: old, 1: active})}
+	}
+	partlyReady := func(g Generation) Generation { g.PodsReady = 1; return g }
+	back := Plan{
+		Route: None, Next: at(v1alpha1.PhaseCreating, 1, 0, None), Requeue: RequeueNow,
+		Reason: "PodsFailed", Message: "Generation 1 has no ready pods; generation 0 serves again.",
+	}
+	config := []Ensure{{Generation: 1, Headless: true, Config: true}}
+	waits := Plan{Route: 1, Ensure: config, Next: draining, Requeue: RequeueWait}
+	deletes := Plan{Route: 1, Ensure: config, Delete: []int64{0}, Next: cleaning, Requeue: RequeueWait}
+	runEdges(t, withReplicas(2, map[string]edge{
+		"draining returns to ready pods":                {in: in(draining, Drain{}, older(), waiting(full())), want: back},
+		"draining returns when no query is left":        {in: in(draining, Drain{Drained: true}, partlyReady(older()), waiting(full())), want: back},
+		"draining returns at its timeout":               {in: in(draining, Drain{Expired: true}, older(), waiting(full())), want: back},
+		"draining waits for queries if some pods serve": {in: in(draining, Drain{}, older(), partlyReady(full())), want: waits},
+		"draining waits if no pods are ready":           {in: in(draining, Drain{}, waiting(older()), waiting(full())), want: waits},
+		"cleaning returns before it deletes":            {in: in(cleaning, Drain{}, older(), waiting(full())), want: back},
+		"cleaning deletes if some pods serve":           {in: in(cleaning, Drain{}, older(), partlyReady(full())), want: deletes},
+		"cleaning deletes if no pods are ready":         {in: in(cleaning, Drain{}, waiting(older()), waiting(full())), want: deletes},
+		"creating keeps both, and routes to ready pods": {in: in(building(), Drain{}, older(), waiting(full())), want: buildPlan()},
+	}))
+}
+
 // The StatefulSet that serves is deleted while the new generation is created.
 func TestDecideLostServingWhileCreating(t *testing.T) {
 	creating := at(v1alpha1.PhaseCreating, 1, 0, None)

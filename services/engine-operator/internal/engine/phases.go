@@ -78,6 +78,12 @@ func (d *decider) creating() {
 	if d.generation(s.Active).Match != Same { // otherwise the generation that is built would be identical
 		d.rebuild()
 	}
+	d.advance(g)
+}
+
+// advance completes the current generation, replaces it, or abandons it.
+func (d *decider) advance(g Generation) {
+	s := d.State
 	switch {
 	case !d.Renderable:
 		d.plan.Requeue = RequeueDependency
@@ -207,7 +213,7 @@ func (d *decider) draining() {
 	switch {
 	case !s.outgoing():
 		d.settle("NothingToDrain", "No generation is draining.")
-	case d.lost() && old.StatefulSet == Present, d.startedAgain(old):
+	case d.lost() && old.StatefulSet == Present, d.startedAgain(old), d.failed(old):
 		d.revert()
 	case d.Drain.Skip:
 		d.enter(v1alpha1.PhaseCleaning, ReasonDrainSkipped, fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
@@ -231,7 +237,7 @@ func (d *decider) cleaning() {
 	switch {
 	case !s.outgoing():
 		d.settle("NothingToClean", "No generation is left to remove.")
-	case d.lost() && d.generation(s.Draining).StatefulSet == Present:
+	case d.lost() && d.generation(s.Draining).StatefulSet == Present, d.failed(d.generation(s.Draining)):
 		d.revert()
 	case d.generation(s.Draining).removed():
 		d.settle("RolledOut", fmt.Sprintf("Generation %d serves; generation %d was removed.", s.Active, s.Draining))
@@ -253,13 +259,25 @@ func (d *decider) startedAgain(old Generation) bool {
 	return d.Replicas > 0 && active.StatefulSet == Present && active.Replicas == 0 && old.hasReadyPod()
 }
 
-// revert routes traffic to the draining generation again, whose successor was deleted or has no
-// pods, and replaces the successor.
+// failed reports whether all pods of the generation that serves failed, while the old one still has ready pods. Unlike
+// startedAgain, it depends on no other input than the pods, so a cache that is stale since the deletion shows the same.
+func (d *decider) failed(old Generation) bool {
+	active := d.generation(d.State.Active)
+	return active.StatefulSet == Present && active.Replicas > 0 && !active.hasReadyPod() && old.hasReadyPod()
+}
+
+// revert routes traffic to the draining generation again, whose successor was deleted or has no ready
+// pods. The successor is completed or replaced.
 func (d *decider) revert() {
 	s := d.State
-	reason, cause := ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted", s.Active)
-	if !d.lost() {
+	var reason, cause string
+	switch {
+	case d.lost():
+		reason, cause = ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d was deleted", s.Active)
+	case d.generation(s.Active).Replicas == 0:
 		reason, cause = "StartedAgain", fmt.Sprintf("Replicas are desired again and generation %d has none", s.Active)
+	default:
+		reason, cause = "PodsFailed", fmt.Sprintf("Generation %d has no ready pods", s.Active)
 	}
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
 	d.enter(v1alpha1.PhaseCreating, reason, fmt.Sprintf("%s; generation %d serves again.", cause, s.Draining))

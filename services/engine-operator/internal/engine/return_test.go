@@ -228,7 +228,7 @@ func TestDecideStartsAgainWhileDraining(t *testing.T) {
 		"draining returns when no query is left":                    {in: in(draining, Drain{Drained: true}, 1, older(), empty), want: back},
 		"cleaning does not return":                                  {in: in(at(v1alpha1.PhaseCleaning, 1, 1, 0), every, 1, older(), empty), want: deletes},
 		"draining waits when the old pods are not ready":            {in: in(draining, every, 1, waiting(older()), empty), want: waits},
-		"draining waits when the new generation has replicas":       {in: in(draining, every, 1, older(), waiting(older())), want: waits},
+		"draining waits when the new generation has ready pods":     {in: in(draining, every, 1, older(), with(older(), func(g *Generation) { g.PodsReady = 1 })), want: waits},
 		"creating routes traffic back, then returns to a match":     {in: in(building(), Drain{}, 1, full(), empty), want: startedAgain()},
 		"creating replaces the empty generation if nothing matches": {in: in(building(), Drain{}, 1, older(), empty), want: startedAnew()},
 	}))
