@@ -20,6 +20,7 @@ var invariants = map[string]string{
 	"WroteBeforeIntent":                            "A reconcile that allocates a number does nothing else.",
 	"WroteFromOutdatedState":                       "Nothing is created or routed for a recorded state that is not the API server's.",
 	"NoClusterServiceBeforeFirstServing":           "While no generation has ever served, the cluster Service is not created, except by the step that makes one serve.",
+	"EditsKeepDeadline":                            "While a StatefulSet of the current rendering is edited in creating, the deadline of the rollout continues, and its rollback is not postponed; with another rendering, the deadline starts over.",
 	"NoMatchingGenerationDeleted":                  "A generation that was seen to match the spec is never abandoned, except by a rollback; so only generations that were abandoned, or drained, while they did not match are deleted.",
 	"NewGenerationDuringTransition":                "No number is allocated in switching, draining and cleaning.",
 	"TerminalWithTwoGenerations":                   "In a terminal phase the current generation is the active one, and none is draining.",
@@ -151,6 +152,7 @@ func (p *reconcile) checkRecord(next record) {
 	if was.phase == creating && next.terminal() && next.current != was.current {
 		p.violatesIf("ReturnsToWhatStands", p.cached.gens[next.current].sts != int8(Present))
 	}
+	p.checkDeadline(isNew)
 	rolledBack := next.rejected != noRendering && next.rejected != was.rejected
 	p.violatesIf("ReadyHasPods", rolledBack && v.desired().replicas() > 0 && p.cached.gens[next.active].stsRendering.replicas() == 0)
 	p.violatesIf("ServingNeverAbandoned", was.phase == creating && was.active == int8(None) && was.current == p.cached.route && !next.references(was.current))

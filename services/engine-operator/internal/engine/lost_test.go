@@ -146,7 +146,7 @@ func TestDecideForeignNamesAndLabels(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
-				Reason: "NameTaken", Message: "A name of generation 1 belongs to an object of another owner.",
+				SameRollout: true, Reason: "NameTaken", Message: "A name of generation 1 belongs to an object of another owner.",
 			},
 		},
 		"lost labels come back": {

@@ -44,7 +44,7 @@ func snapshot(c *children, o object) Snapshot {
 		}
 		out := Generation{
 			StatefulSet: Existence(g.sts), Replicas: g.stsRendering.replicas(), Held: g.held(),
-			Restorable: g.sts == int8(Absent) && g.lastVersion != noRendering && !g.nameTaken, Unlabeled: g.unlabeled, Taken: g.nameTaken,
+			Restorable: g.sts == int8(Absent) && g.lastVersion != noRendering && !g.nameTaken, Unlabeled: g.unlabeled, Taken: g.nameTaken, Rendered: o.instanceExists && g.createdFrom(o.desired()),
 		}
 		if g.sts == int8(Absent) && out.Restorable {
 			out.Match = match(g.lastVersion, o)
@@ -276,7 +276,7 @@ func (p *reconcile) record() {
 		w.overdue = w.overdue && (next.phase == creating || next.phase == switching)
 	}
 	if next.allocated > w.eng.st.allocated {
-		w.overdue = false
+		w.overdue = w.overdue && p.plan.SameRollout
 		if w.nextNameTaken && next.current == next.allocated && next.current < slots {
 			w.children.gens[next.current].nameTaken, w.nextNameTaken = true, false
 		}

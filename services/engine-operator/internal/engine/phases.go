@@ -89,17 +89,21 @@ func (d *decider) advance(g Generation) {
 		d.plan.Requeue = RequeueDependency
 	case d.reverted(g):
 		d.abandon("Reverted", fmt.Sprintf("The spec was reverted to generation %d; generation %d is abandoned.", s.Active, s.Current))
+	case g.Edited() && d.shouldRollBack(g): // another generation may be edited too
+		d.rollBack()
 	case g.StatefulSet == Present && g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned: the spec changed.", s.Current))
+		d.plan.SameRollout = g.Edited()
 	case g.StatefulSet == Terminating: // it may stay terminating indefinitely
 		d.allocate(ReasonStatefulSetMissing, fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
+		d.plan.SameRollout = g.Rendered
 	case g.Taken:
 		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
+		d.plan.SameRollout = true
 	case g.ready() && g.hasPodDependencies():
 		d.enter(v1alpha1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
 	case d.shouldRollBack(g):
-		d.plan.Next.Rejected = d.Desired
-		d.abandon(ReasonRolledBack, fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", s.Current, s.Active))
+		d.rollBack()
 	default:
 		d.build(g)
 		d.plan.Requeue = RequeueWait
@@ -120,6 +124,12 @@ func (d *decider) reverted(g Generation) bool {
 func (d *decider) shouldRollBack(g Generation) bool {
 	return d.Overdue && d.Rollback && d.canRevert() && g.StatefulSet == Present &&
 		(d.Replicas == 0 || d.generation(d.State.Active).Replicas > 0)
+}
+
+// rollBack abandons the current generation and rejects its rendering.
+func (d *decider) rollBack() {
+	d.plan.Next.Rejected = d.Desired
+	d.abandon(ReasonRolledBack, fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", d.State.Current, d.State.Active))
 }
 
 // canRevert reports whether the active generation still exists.

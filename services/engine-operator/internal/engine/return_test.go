@@ -109,6 +109,13 @@ func TestDecideRollsBack(t *testing.T) {
 		"an overdue generation stays without a generation to return to": {
 			in: overdue(waiting(full()), Generation{}), want: buildPlan(),
 		},
+		"an overdue generation whose StatefulSet was edited is rolled back": {
+			in: overdue(edited(), older()), replicas: 2,
+			want: Plan{
+				Route: 0, Ensure: serve(0), Next: rejecting(returned(), "bad"), Requeue: RequeueNow,
+				Reason: "RolledBack", Message: "Generation 1 missed its progress deadline; generation 0 keeps serving.",
+			},
+		},
 		"an overdue generation is not rejected for another spec": {
 			in: overdue(older(), older()),
 			want: Plan{

@@ -126,6 +126,8 @@ type Generation struct {
 	// Match compares the StatefulSet, or the remembered one; it is set for the current and for
 	// the active generation.
 	Match Match
+	// Rendered is true when the StatefulSet was created from the current rendering. It is set like Match.
+	Rendered bool
 	// Replicas is the number of replicas in the StatefulSet's spec.
 	Replicas int32
 	// PodsTotal and PodsReady count pods that are neither terminating nor finished.
@@ -143,6 +145,11 @@ type Generation struct {
 // ready reports whether the generation could take traffic. Zero of zero is ready.
 func (g Generation) ready() bool {
 	return g.StatefulSet == Present && g.PodsTotal == g.Replicas && g.PodsReady == g.Replicas
+}
+
+// Edited reports whether the StatefulSet was created from the current rendering, and edited since.
+func (g Generation) Edited() bool {
+	return g.StatefulSet == Present && g.Match == Differs && g.Rendered
 }
 
 // lost reports whether the StatefulSet is absent or terminating.
@@ -246,6 +253,9 @@ type Plan struct {
 	// request. The caller first checks the number of such rollouts in progress, and decides
 	// again with Throttled when there are too many.
 	External bool
+	// SameRollout is true when the new number replaces one of the same rendering, whose StatefulSet was edited or deleted: the
+	// deadline of the rollout continues.
+	SameRollout bool
 	// Waiting is true when such a rollout is throttled.
 	Waiting bool
 	// BlockedBy lists the generations whose StatefulSets have to be deleted before the current one is created.

@@ -27,6 +27,7 @@ func (c Children) Snapshot(rendered map[int64]render.Generation) (engine.Snapsho
 			if g.Match, err = render.Compare(desired, live, c.settled); err != nil {
 				return engine.Snapshot{}, err
 			}
+			g.Rendered = live.Annotations[names.AnnotationRenderingHash] == desired.Fingerprint
 		}
 		out.Generations[n] = g
 	}

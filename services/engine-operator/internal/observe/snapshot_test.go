@@ -68,6 +68,21 @@ func TestSnapshotComparesRenderedGenerations(t *testing.T) {
 	}
 }
 
+func TestSnapshotDistinguishesEditsFromChangedSpec(t *testing.T) {
+	c := children(t, map[int64]int32{1: 1})
+	c.StatefulSets[1].Spec.Template.Spec.HostNetwork = true
+	c.StatefulSets[1].Generation = 2
+	for replicas, edited := range map[int32]bool{1: true, 2: false} {
+		s, err := c.Snapshot(renderAll(t, map[int64]int32{1: replicas}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := s.Generations[1]; g.Match != engine.Differs || g.Edited() != edited {
+			t.Errorf("%d replicas: %+v, want edited=%t", replicas, g, edited)
+		}
+	}
+}
+
 func TestReduceFindsTerminatingAndHeld(t *testing.T) {
 	now := metav1.Now()
 	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})

@@ -102,13 +102,14 @@ func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 	return out
 }
 
-// timing records the start of the rollout in progress. A new number starts one, a terminal phase ends it.
+// timing records the start of the rollout in progress. A new number starts one, unless it only replaces another one of the
+// same rendering; a terminal phase ends it.
 func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	was, next := engine.StateOf(p.Object.Status), p.Plan.Next
 	switch {
 	case next.Phase == "" || engine.IsTerminal(next.Phase):
 		out.RolloutStartedAt = nil
-	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || rebuilds(was.Phase, next.Phase):
+	case next.Allocated > was.Allocated && !p.Plan.SameRollout || out.RolloutStartedAt == nil || rebuilds(was.Phase, next.Phase):
 		out.RolloutStartedAt = new(metav1.NewTime(now.Truncate(time.Second)))
 	}
 }

@@ -98,17 +98,19 @@ func TestRolloutEndsInTerminalPhase(t *testing.T) {
 	cases := map[string]struct {
 		was  *metav1.Time
 		next engine.State
+		same bool
 		want *metav1.Time
 	}{
-		"a new number":     {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, new(metav1.NewTime(now))},
-		"the same number":  {&before, engine.State{Phase: v1alpha1.PhaseDraining, Current: 0, Allocated: 0}, &before},
-		"a terminal phase": {&before, engine.State{Phase: v1alpha1.PhaseStable, Current: 0, Allocated: 0}, nil},
-		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1alpha1.PhaseCreating}, new(metav1.NewTime(now))},
+		"a new number":                             {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, false, new(metav1.NewTime(now))},
+		"a new number of the same rollout":         {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, true, &before},
+		"the same number":                          {&before, engine.State{Phase: v1alpha1.PhaseDraining, Current: 0, Allocated: 0}, false, &before},
+		"a terminal phase":                         {&before, engine.State{Phase: v1alpha1.PhaseStable, Current: 0, Allocated: 0}, false, nil},
+		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1alpha1.PhaseCreating}, false, new(metav1.NewTime(now))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := stable()
-			p.Object.Status.RolloutStartedAt, p.Plan.Next = tc.was, tc.next
+			p.Object.Status.RolloutStartedAt, p.Plan.Next, p.Plan.SameRollout = tc.was, tc.next, tc.same
 			if got := p.Next(now).RolloutStartedAt; !got.Equal(tc.want) {
 				t.Fatalf("began at %v, want %v", got, tc.want)
 			}

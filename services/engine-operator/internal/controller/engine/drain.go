@@ -74,7 +74,8 @@ func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) 
 }
 
 // canRollBack reports whether the StatefulSet of a generation has had the whole deadline to become ready, and otherwise the
-// remaining time. A generation can wait for its StatefulSet, which is not the fault of its rendering.
+// remaining time. A generation can wait for its StatefulSet, which is not the fault of its rendering. One that was edited
+// does not get the time: each edit replaces it, and the next one is as new.
 func canRollBack(set *appsv1.StatefulSet, deadline time.Duration, now time.Time) (ok bool, remaining time.Duration) {
 	if set == nil {
 		return false, 0

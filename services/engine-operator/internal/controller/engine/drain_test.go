@@ -64,17 +64,19 @@ func TestRollbackWaitsForDeadlineOfStatefulSet(t *testing.T) {
 	cases := map[string]struct {
 		started   time.Duration
 		set       *appsv1.StatefulSet
+		edited    bool
 		overdue   bool
 		rollback  bool
 		remaining time.Duration
 	}{
-		"within the deadline":              {time.Minute, created(time.Minute), false, false, 9 * time.Minute},
-		"created in time":                  {10 * time.Minute, created(10 * time.Minute), true, true, 0},
-		"created a little later":           {10 * time.Minute, created(599 * time.Second), true, false, time.Second},
-		"created after the deadline":       {time.Hour, created(time.Second), true, false, 599 * time.Second},
-		"created after it, and also late":  {time.Hour, created(11 * time.Minute), true, true, 0},
-		"not created yet":                  {time.Hour, nil, true, false, 0},
-		"not created yet, and not overdue": {time.Minute, nil, false, false, 9 * time.Minute},
+		"within the deadline":              {time.Minute, created(time.Minute), false, false, false, 9 * time.Minute},
+		"edited, each time":                {started: time.Hour, set: created(time.Second), edited: true, overdue: true, rollback: true},
+		"created in time":                  {10 * time.Minute, created(10 * time.Minute), false, true, true, 0},
+		"created a little later":           {10 * time.Minute, created(599 * time.Second), false, true, false, time.Second},
+		"created after the deadline":       {time.Hour, created(time.Second), false, true, false, 599 * time.Second},
+		"created after it, and also late":  {time.Hour, created(11 * time.Minute), false, true, true, 0},
+		"not created yet":                  {time.Hour, nil, false, true, false, 0},
+		"not created yet, and not overdue": {time.Minute, nil, false, false, false, 9 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +91,9 @@ func TestRollbackWaitsForDeadlineOfStatefulSet(t *testing.T) {
 			s.start()
 			if tc.set != nil {
 				s.children = observe.Children{StatefulSets: map[int64]*appsv1.StatefulSet{1: tc.set}}
+			}
+			if tc.edited {
+				s.snapshot.Generations = map[int64]engine.Generation{1: {StatefulSet: engine.Present, Match: engine.Differs, Rendered: true}}
 			}
 			in, remaining := r.input(s)
 			if in.Overdue != tc.overdue || (in.Overdue && in.Rollback) != tc.rollback || remaining != tc.remaining {

@@ -94,7 +94,7 @@ func (r *Reconciler) confirmed(ctx context.Context, s *reconcileState, in *engin
 func (r *Reconciler) input(s *reconcileState) (in engine.Input, remaining time.Duration) {
 	rollout := resolve.RolloutOf(s.engine, s.class)
 	s.overdue, remaining = overdue(s.engine, rollout.Deadline, r.Clock.Now())
-	if s.overdue && rollout.Rollback {
+	if current := s.snapshot.Generations[s.plan.Next.Current]; s.overdue && rollout.Rollback && !current.Edited() {
 		rollout.Rollback, remaining = canRollBack(s.children.StatefulSets[s.plan.Next.Current], rollout.Deadline, r.Clock.Now())
 	}
 	in = engine.Input{
