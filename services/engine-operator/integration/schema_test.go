@@ -67,6 +67,7 @@ func TestDefect9SchemaRejectsInvalidManifestsByField(t *testing.T) {
 		"no instance":              {engineYAML("a", "{replicas: 1}"), "spec.instanceRef"},
 		"no replicas":              {engineYAML("a", "{instanceRef: i}"), "spec.replicas"},
 		"negative replicas":        {engineYAML("a", "{instanceRef: i, replicas: -1}"), "spec.replicas"},
+		"too many replicas":        {engineYAML("a", "{instanceRef: i, replicas: 1001}"), "spec.replicas"},
 		"a duration that is none":  {engineYAML("a", "{instanceRef: i, replicas: 1, drainCheckInterval: soon}"), "spec.drainCheckInterval"},
 		"a negative duration":      {engineYAML("a", "{instanceRef: i, replicas: 1, drainTimeout: -5m}"), "drainTimeout must be a duration"},
 		"an endless duration":      {engineYAML("a", "{instanceRef: i, replicas: 1, progressDeadline: 99999999999h}"), "spec.progressDeadline"},

@@ -40,6 +40,7 @@ type FireboltEngineSpec struct {
 	// replicas is the number of nodes; 0 stops the engine.
 	// +required
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	Replicas int32 `json:"replicas"`
 	// template is merged over the template of the class. A change rolls out a generation.
 	// +optional
@@ -114,7 +115,8 @@ type FireboltEngineStatus struct {
 	// phase is the phase of the engine: stable, creating, switching, draining, cleaning or stopped.
 	// +optional
 	Phase EnginePhase `json:"phase,omitempty"`
-	// rolloutStartedAt is when the generation in rollout got its number. It is absent in a terminal phase.
+	// rolloutStartedAt is when the generation in rollout got its number, or the first one of the same rendering if edits
+	// of StatefulSets replaced it. It is absent in a terminal phase.
 	// +optional
 	RolloutStartedAt *metav1.Time `json:"rolloutStartedAt,omitempty"`
 	// rejectedRendering is the hash of the rendering that automaticRollback abandoned. It is not retried; a change of

@@ -79,11 +79,13 @@ type AutoStopSpec struct {
 	// activeReplicas is the number of nodes of a running engine.
 	// +required
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	ActiveReplicas int32 `json:"activeReplicas"`
 	// idleReplicas is the number of nodes of an idle engine.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	IdleReplicas *int32 `json:"idleReplicas,omitempty"`
 	// idleTimeout is how long an engine must run no query to be idle.
 	// +optional

@@ -27,11 +27,22 @@ var templatePath = field.NewPath("spec", "template")
 // refers to none, or when they do not exist. The class's own template is not checked
 // again ([Class]), except for Secrets of the engine's instance and for names of the engine's containers.
 func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {
-	out := EngineTemplate(e, instance)
+	out := append(EngineReplicas(e), EngineTemplate(e, instance)...)
 	out = append(out, EngineInherited(class, instance)...)
 	out = append(out, EngineMerged(e, class)...)
 	out = append(out, EngineBounds(e, class, bounds)...)
 	return append(out, EngineUnsupported(e, class)...)
+}
+
+// maxReplicas is the maximum number of an engine's nodes, as in the CRD: the configuration of each pod lists them all.
+const maxReplicas = 1000
+
+// EngineReplicas checks the number of nodes. The schema rejects it too, but not for an engine that is older than the limit.
+func EngineReplicas(e *v1alpha1.FireboltEngine) field.ErrorList {
+	if e.Spec.Replicas <= maxReplicas {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), e.Spec.Replicas, fmt.Sprintf("must be at most %d", maxReplicas))}
 }
 
 // EngineTemplate checks an engine's own pod template, below spec.template. instance may

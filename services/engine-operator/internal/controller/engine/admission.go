@@ -18,7 +18,7 @@ func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, 
 	s.unsupported = validation.Message(validation.EngineUnsupported(s.engine, s.class))
 	s.rejected = validation.Message(slices.Concat(validation.EngineTemplate(s.engine, s.instance),
 		validation.EngineInherited(s.class, s.instance), validation.EngineMerged(s.engine, s.class)))
-	s.bounds = validation.Message(validation.EngineBounds(s.engine, s.class, r.Bounds))
+	s.bounds = validation.Message(append(validation.EngineReplicas(s.engine), validation.EngineBounds(s.engine, s.class, r.Bounds)...))
 	s.ignored = validation.Message(validation.EngineIgnored(s.engine, s.class))
 	if s.class != nil {
 		if errs := validation.Class(s.class); len(errs) > 0 {
