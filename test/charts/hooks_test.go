@@ -1,8 +1,10 @@
 package charts
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,7 +23,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 	}
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
-		docs := documents(t, render(t, service, "--values", values))
+		docs := documents(t, renderHooks(t, service, values))
 		var hooks []*unstructured.Unstructured
 		admission := 0
 		for _, doc := range docs {
@@ -32,7 +34,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 				admission++
 			}
 		}
-		if finalizers := service == "engine-operator" || service == "ingester"; !finalizers {
+		if !hasFinalizers(service) {
 			if len(hooks) > 0 {
 				t.Errorf("got %d hooks, want none without finalizers", len(hooks))
 			}
@@ -66,7 +68,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 func TestUninstallRequiresNoSecret(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
-		for _, doc := range documents(t, render(t, service, "--values", values)) {
+		for _, doc := range documents(t, renderHooks(t, service, values)) {
 			if doc.GetKind() != "Job" || doc.GetAnnotations()["helm.sh/hook"] != "pre-delete" {
 				continue
 			}
@@ -85,6 +87,45 @@ func TestUninstallRequiresNoSecret(t *testing.T) {
 					t.Errorf("Job %s requires the Secret %s for %s", job.Name, from.SecretKeyRef.Name, e.Name)
 				}
 			}
+		}
+	})
+}
+
+// hasFinalizers reports whether objects of the service have finalizers, which hooks of its chart remove.
+func hasFinalizers(service string) bool { return service == "engine-operator" || service == "ingester" }
+
+// renderHooks is render with the hooks that Helm gets from a cluster.
+func renderHooks(t *testing.T, service, values string) string {
+	t.Helper()
+	args := []string{"--values", values}
+	if hasFinalizers(service) {
+		args = append(args, "--set", "uninstall.release=true")
+	}
+	return render(t, service, args...)
+}
+
+// Argo CD applies the output of helm template. Of two objects with the same name it applies the last one, so that a
+// placeholder of the hooks would replace the service.
+func TestTemplateHasNoPlaceholders(t *testing.T) {
+	each(t, func(t *testing.T, service, caseName, values string) {
+		t.Helper()
+		args := []string{"--values", values}
+		if hasFinalizers(service) {
+			args = append(args, "--set", "uninstall.release=auto")
+		}
+		seen := map[string]bool{}
+		for _, doc := range documents(t, render(t, service, args...)) {
+			id := fmt.Sprintf("%s %s/%s", doc.GroupVersionKind().GroupKind(), doc.GetNamespace(), doc.GetName())
+			if seen[id] {
+				t.Errorf("%s is rendered twice", id)
+			}
+			seen[id] = true
+			if strings.Contains(doc.GetAnnotations()["helm.sh/hook"], "pre-delete") {
+				t.Errorf("%s is a hook before the deletion", id)
+			}
+		}
+		if caseName == "default" && hasFinalizers(service) && render(t, service, args...) != render(t, service, "--values", values) {
+			t.Error("auto is not the default")
 		}
 	})
 }

@@ -4,6 +4,13 @@ Helm deletes an object before it creates a hook of the same kind and name. The w
 service are thus deleted before the finalizers are removed, with the permissions of the user who
 uninstalls, so that the Job requires none. */}}
 
+{{/* "true" if the hooks before a deletion are rendered. A list from a cluster is never empty, as it has a kind. A tool
+that only renders (helm template, Argo CD) gets none: it would apply the objects of the hooks instead of the real ones. */}}
+{{- define "flotilla.hasReleaseHooks" -}}
+{{- $release := toString .Values.uninstall.release }}
+{{- if or (eq $release "true") (and (eq $release "auto") (lookup "v1" "ServiceAccount" .Release.Namespace "")) }}true{{ end }}
+{{- end }}
+
 {{/* Webhook configurations without webhooks, and a service without pods, in place of the real ones. */}}
 {{- define "flotilla.stopHooks" }}
 {{- with .Values.webhooks }}
