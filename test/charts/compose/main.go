@@ -46,7 +46,11 @@ func run(root string) error {
 			continue
 		}
 		c.dir += "-crds"
-		if err := c.document(c.definitionValues, c.definitionSchema); err != nil {
+		err := errors.Join(
+			copyFile(filepath.Join(c.parts, "crds.links.yaml"), filepath.Join(c.dir, "templates/links.yaml")),
+			c.document(c.definitionValues, c.definitionSchema),
+		)
+		if err != nil {
 			return fmt.Errorf("%s-crds: %w", service, err)
 		}
 	}
