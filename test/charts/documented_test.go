@@ -60,6 +60,24 @@ func TestDocumentedInstallationsConnect(t *testing.T) {
 	}
 }
 
+// The pages install three NATS servers, so that their command must replicate the streams: by default they have one replica.
+func TestDocumentedStreamsAreReplicated(t *testing.T) {
+	jobs := 0
+	for _, line := range installs(t, "docs/installing.md") {
+		if !strings.Contains(line.text, "bus.bootstrapJob.enabled=true") {
+			continue
+		}
+		jobs++
+		docs := documents(t, render(t, line.chart, settings(line)...))
+		if job := find(t, docs, "Job", "status-aggregator-bootstrap"); !slices.Contains(containers(t, []*unstructured.Unstructured{job})[0].Args, "--replicas=3") {
+			t.Errorf("the Job lacks --replicas=3: %s", line.text)
+		}
+	}
+	if jobs == 0 {
+		t.Error("docs/installing.md does not create the streams")
+	}
+}
+
 // install is a documented command of helm, or only flags in a sentence.
 type install struct{ chart, text string }
 
