@@ -1,6 +1,6 @@
 {{/* Templates of the engine operator only. */}}
 
-{{- define "own.roles" -}}
+{{- define "engine-operator.roles" -}}
 - role.yaml
 - leader_role.yaml
 {{- if and .Values.metrics.enabled .Values.metrics.secure }}
@@ -14,11 +14,11 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.userRoles" -}}
+{{- define "engine-operator.userRoles" -}}
 - user_roles.yaml
 {{- end }}
 
-{{- define "own.args" }}
+{{- define "engine-operator.args" }}
 {{- with .Values.images.engine }}
 - --engine-image={{ . }}
 {{- end }}
@@ -46,14 +46,14 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.env" }}
+{{- define "engine-operator.env" }}
 - name: POD_IP
   valueFrom:
     fieldRef: {fieldPath: status.podIP}
 {{- end }}
-{{- define "own.volumes" }}{{ end }}
-{{- define "own.check" }}{{ end }}
+{{- define "engine-operator.volumes" }}{{ end }}
+{{- define "engine-operator.check" }}{{ end }}
 
-{{- define "own.notes" }}
+{{- define "engine-operator.notes" }}
 Then run a first engine: docs/installing.md#run-a-first-engine. The CRDs are in the chart engine-operator-crds.
 {{- end }}

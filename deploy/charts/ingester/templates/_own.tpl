@@ -1,15 +1,15 @@
 {{/* Templates of the ingester only. */}}
 
 {{/* "true" if objects are stored. Only then can the finalizer be added to them. */}}
-{{- define "own.stores" -}}
+{{- define "ingester.stores" -}}
 {{- if or .Values.database.dsnSecret.name .Values.database.host }}true{{ end }}
 {{- end }}
 
 {{/* The version of MutatingAdmissionPolicy that is configured and that the cluster serves; else empty. */}}
-{{- define "own.policy" -}}
+{{- define "ingester.policy" -}}
 {{- $group := "admissionregistration.k8s.io" }}
 {{- $wanted := .Values.admissionPolicy }}
-{{- if not (include "own.stores" .) }}
+{{- if not (include "ingester.stores" .) }}
 {{- else if eq $wanted "auto" }}
 {{- if .Values.webhooks.enabled }}
 {{- else if .Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $group) }}v1
@@ -19,19 +19,19 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.roles" -}}
+{{- define "ingester.roles" -}}
 - role.yaml
 {{- if and .Values.webhooks.enabled (eq .Values.webhooks.certificates "self") }}
 - webhook_role.yaml
 {{- end }}
 {{- end }}
 
-{{- define "own.userRoles" -}}
+{{- define "ingester.userRoles" -}}
 - api_role.yaml
 {{- end }}
 
-{{- define "own.args" }}
-{{- include "own.databaseArgs" . }}
+{{- define "ingester.args" }}
+{{- include "ingester.databaseArgs" . }}
 - --concurrent-reconciles={{ .Values.concurrentReconciles }}
 {{- with .Values.concurrentReconcilesMap }}
 - --concurrent-reconciles-map={{ range $i, $kind := keys . | sortAlpha }}{{ if $i }},{{ end }}{{ $kind }}={{ get $.Values.concurrentReconcilesMap $kind }}{{ end }}
@@ -51,7 +51,7 @@
 {{- end }}
 
 {{/* The database, for the service and its Jobs. */}}
-{{- define "own.databaseArgs" }}
+{{- define "ingester.databaseArgs" }}
 {{- with .Values.database }}
 {{- if .host }}
 - --mysql-host={{ .host }}
@@ -87,7 +87,7 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.env" }}
+{{- define "ingester.env" }}
 {{- with .Values.database.dsnSecret }}
 {{- if .name }}
 - name: MYSQL_DSN
@@ -97,7 +97,7 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.volumes" }}
+{{- define "ingester.volumes" }}
 {{- with .Values.database }}
 {{- if .host }}
 - name: database-password
@@ -112,29 +112,29 @@
 
 {{/* Flags, environment and volumes of a command. Its Secrets are optional: the kubelet starts no pod that lacks a
 required one, while the command names what it lacks, or does not need it. */}}
-{{- define "own.commandArgs" }}
-{{- include "own.databaseArgs" . }}
+{{- define "ingester.commandArgs" }}
+{{- include "ingester.databaseArgs" . }}
 {{- include "flotilla.busArgs" (dict "as" .Values.bus) }}
 {{- with .Values.cluster.name }}
 - --cluster-name={{ . }}
 {{- end }}
 {{- end }}
 
-{{- define "own.commandEnv" }}
-{{- include "flotilla.optionalEnv" (concat (include "own.env" . | fromYamlArray) (include "flotilla.busEnv" (dict "as" .Values.bus) | fromYamlArray)) }}
+{{- define "ingester.commandEnv" }}
+{{- include "flotilla.optionalEnv" (concat (include "ingester.env" . | fromYamlArray) (include "flotilla.busEnv" (dict "as" .Values.bus) | fromYamlArray)) }}
 {{- end }}
 
-{{- define "own.commandVolumes" }}
+{{- define "ingester.commandVolumes" }}
 {{- $volumes := list }}
-{{- range concat (include "own.volumes" . | fromYamlArray) (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) }}
+{{- range concat (include "ingester.volumes" . | fromYamlArray) (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) }}
 {{- $_ := set .secret "optional" true }}
 {{- $volumes = append $volumes . }}
 {{- end }}
 {{- toYaml $volumes }}
 {{- end }}
 
-{{- define "own.check" }}
-{{- $stores := include "own.stores" . }}
+{{- define "ingester.check" }}
+{{- $stores := include "ingester.stores" . }}
 {{- with .Values.database }}
 {{- if and .dsnSecret.name .host }}{{ fail "database.dsnSecret.name and database.host exclude each other" }}{{ end }}
 {{- if .host }}
@@ -155,13 +155,13 @@ required one, while the command names what it lacks, or does not need it. */}}
 {{- if and .Values.api.enabled (not $stores) }}{{ fail "api.enabled needs database.dsnSecret.name or database.host" }}{{ end }}
 {{- end }}
 
-{{- define "own.notes" }}
-{{- if not (include "own.stores" .) }}
+{{- define "ingester.notes" }}
+{{- if not (include "ingester.stores" .) }}
 Nothing is stored yet: name a database.
 
   helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reset-then-reuse-values --set database.dsnSecret.name=SECRET
 {{- else }}
-{{- with include "own.policy" . }}
+{{- with include "ingester.policy" . }}
 New objects get the finalizer by a MutatingAdmissionPolicy ({{ . }}).
 {{- else }}
 New objects get the finalizer {{ if .Values.webhooks.enabled }}by the webhook{{ else }}a moment after their creation{{ end }}.

@@ -29,7 +29,7 @@
 {{- with $v.uninstall }}
 {{- if and .release (not $v.rbac.create) }}{{ fail "uninstall.release needs rbac.create, since its Job has roles of its own: with rbac.create=false set uninstall.release=false, and run remove-finalizers yourself when you uninstall" }}{{ end }}
 {{- end }}
-{{- include "own.check" . }}
+{{- include (printf "%s.check" .Chart.Name) . }}
 {{- end }}
 
 {{- define "flotilla.checkTLS" }}

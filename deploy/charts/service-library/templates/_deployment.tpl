@@ -1,7 +1,7 @@
 {{/* The Deployment of the service. It also checks the values. */}}
 {{- define "flotilla.deployment" }}
 {{- include "flotilla.check" . }}
-{{- $volumes := concat (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) (include "flotilla.certificateVolumes" . | fromYamlArray) (include "own.volumes" . | fromYamlArray) }}
+{{- $volumes := concat (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) (include "flotilla.certificateVolumes" . | fromYamlArray) (include (printf "%s.volumes" .Chart.Name) . | fromYamlArray) }}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -47,7 +47,7 @@ spec:
             {{- with include "flotilla.servingArgs" . | trim }}
             {{- . | nindent 12 }}
             {{- end }}
-            {{- with include "own.args" . | trim }}
+            {{- with include (printf "%s.args" .Chart.Name) . | trim }}
             {{- . | nindent 12 }}
             {{- end }}
             {{- with .Values.extraArgs }}
@@ -55,7 +55,7 @@ spec:
             {{- end }}
           env:
             {{- include "flotilla.env" . | nindent 12 }}
-            {{- with include "own.env" . | trim }}
+            {{- with include (printf "%s.env" .Chart.Name) . | trim }}
             {{- . | nindent 12 }}
             {{- end }}
             {{- with .Values.extraEnv }}

@@ -3,5 +3,5 @@
 {{ .Chart.Name }} {{ .Values.image.tag | default .Chart.AppVersion }} watches {{ with .Values.watchNamespaces }}{{ join ", " . }}{{ else }}{{ with .Values.watchNamespaceSelector }}the namespaces with the labels {{ toJson . }}{{ else }}all namespaces{{ end }}{{ end }}.
 
   kubectl -n {{ .Release.Namespace }} rollout status deployment/{{ .Chart.Name }}
-{{ include "own.notes" . | trim }}
+{{ include (printf "%s.notes" .Chart.Name) . | trim }}
 {{- end }}

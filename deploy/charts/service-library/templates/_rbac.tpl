@@ -127,12 +127,12 @@ users. Rules about webhook configurations are limited to those of this release. 
 {{/* The roles of the service and, for users, those that are not bound. */}}
 {{- define "flotilla.rbac" }}
 {{- if .Values.rbac.create }}
-{{- range include "own.roles" . | fromYamlArray }}
+{{- range include (printf "%s.roles" .Chart.Name) . | fromYamlArray }}
 {{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" (include "flotilla.account" $)) }}
 {{- end }}
 {{- include "flotilla.selectorRole" (dict "root" . "account" (include "flotilla.account" .)) }}
 {{- if .Values.rbac.userRoles }}
-{{- range include "own.userRoles" . | fromYamlArray }}
+{{- range include (printf "%s.userRoles" .Chart.Name) . | fromYamlArray }}
 {{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" "") }}
 {{- end }}
 {{- end }}

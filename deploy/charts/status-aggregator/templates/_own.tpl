@@ -1,22 +1,22 @@
 {{/* Templates of the status aggregator only. */}}
 
-{{- define "own.roles" -}}
+{{- define "status-aggregator.roles" -}}
 - role.yaml
 {{- end }}
 
-{{- define "own.userRoles" -}}
+{{- define "status-aggregator.userRoles" -}}
 - api_role.yaml
 {{- end }}
 
-{{- define "own.args" }}
+{{- define "status-aggregator.args" }}
 {{- if .Values.metrics.perObject }}
 - --metrics-per-object
 {{- end }}
 {{- end }}
-{{- define "own.env" }}{{ end }}
-{{- define "own.volumes" }}{{ end }}
+{{- define "status-aggregator.env" }}{{ end }}
+{{- define "status-aggregator.volumes" }}{{ end }}
 
-{{- define "own.check" }}
+{{- define "status-aggregator.check" }}
 {{- $bus := .Values.bus }}
 {{- if not (or $bus.url $bus.urlSecret.name .Values.command) }}{{ fail "bus.url or bus.urlSecret.name is required: without a bus there is nothing to aggregate" }}{{ end }}
 {{- $job := $bus.bootstrapJob }}
@@ -26,7 +26,7 @@
 {{- include "flotilla.checkTLS" (dict "tls" $job.tls "name" "bus.bootstrapJob.tls") }}
 {{- end }}
 
-{{- define "own.notes" }}
+{{- define "status-aggregator.notes" }}
 {{- if not .Values.bus.bootstrapJob.enabled }}
 Create the streams and the bucket (bus.bootstrapJob.enabled), then verify:
 
