@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,6 +92,9 @@ func (r *runner) list(ctx context.Context, namespace string, countOnly bool) (fo
 		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
 			return found + 1, nil // the list expired: the next list returns the remaining objects
+		}
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return found, errNotInstalled
 		}
 		if err != nil {
 			return found, fmt.Errorf("list: %w", err)
@@ -173,6 +177,9 @@ func (r *runner) removeFinalizer(ctx context.Context, item *metav1.PartialObject
 	target.SetName(item.GetName())
 	return r.patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
 }
+
+// errNotInstalled means that the API server has no CRD of the kind.
+var errNotInstalled = errors.New("the CRD is not installed")
 
 // errRejected means that a patch was rejected because of its object: other objects may be patched.
 var errRejected = errors.New("rejected")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -101,6 +100,10 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		r := &runner{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun, failed: map[types.UID]bool{}}
 		counts, err := r.run(ctx, env.Namespaces)
 		failed = append(failed, counts.Failed...)
+		if errors.Is(err, errNotInstalled) { // without the CRD, no object has the finalizer
+			fmt.Fprintf(w, "%s\tskipped: its CRD is not installed\t\n", k.kind)
+			continue
+		}
 		if err != nil {
 			return errors.Join(printFailed(w, failed), explain(err))
 		}
@@ -165,11 +168,8 @@ func checkLeader(ctx context.Context, env Env) error {
 
 // explain adds a remedy to an error of the API server.
 func explain(err error) error {
-	switch {
-	case apierrors.IsForbidden(err):
+	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w (config/rbac/operator_role.yaml grants the required permissions)", err)
-	case meta.IsNoMatchError(err):
-		return fmt.Errorf("%w (does the cluster have the CRDs of config/crd?)", err)
 	}
 	return err
 }
